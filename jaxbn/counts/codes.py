@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.integer]
 
-MOST_CELLS = 2**62
-"""Numbers of cells stay below this."""
+MOST_CELLS = 2**62  # numbers of cells stay below this
 
 
 class Column(NamedTuple):

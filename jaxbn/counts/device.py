@@ -36,11 +36,8 @@ from jaxbn.runtime.devices import accelerators, batch_bytes, devices_in_use, dou
 from jaxbn.runtime.shapes import bucket
 from jaxbn.runtime.threads import MANY_ROWS, in_threads
 
-FEWEST_ROWS = MANY_ROWS
-"""Fewer rows are counted by the host in less time than a device is asked."""
-
-AT_ONCE = (1, 4, 16)
-"""Bases of one call: few sizes of programs, whatever is asked for."""
+FEWEST_ROWS = MANY_ROWS  # fewer rows are counted by the host in less time than a device is asked
+AT_ONCE = (1, 4, 16)  # bases of one call: few sizes of programs, whatever is asked for
 
 _sent: dict[tuple[int, Any], tuple[Any, Array]] = {}
 """What was made of arrays of the host, by the identity of each; it stays on the devices as long as that array lives."""

@@ -25,17 +25,13 @@ Tables = Sequence[NDArray[np.int64]]
 INDICATOR_BYTES = 2**28
 """Indicators of the states of columns are made up to this size; beyond, columns are counted one by one."""
 
-AS_LONG_AS = 5
-"""Indicators take as long to make as so many bases to count by them."""
-
-TOGETHER = 2**13
-"""Rows whose indicators are made at a time: these stay in the cache meanwhile."""
+AS_LONG_AS = 5  # indicators take as long to make as so many bases to count by them
+TOGETHER = 2**13  # rows whose indicators are made at a time: these stay in the cache meanwhile
 
 MOST_COUNTED = 2**16 - 1
 """Rows that are counted at once: counts are of 16 bits, because half the memory is half the time."""
 
-FEW_CELLS = 4096
-"""Bases with more cells are reduced to the cells that matter."""
+FEW_CELLS = 4096  # bases with more cells are reduced to the cells that matter
 
 FEW_CELLS_A_ROW = 8
 """Up to this many cells for each row it is quicker to count the empty ones too than to sort the rows."""

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.counts.codes import Codes, compact_known, joint
 from jaxbn.inputs import checks
 
-MAX_CONFIGURATIONS = 10**300
-"""Largest product of cardinalities: beyond it a float overflows."""
+MAX_CONFIGURATIONS = 10**300  # largest product of cardinalities: beyond it a float overflows
 
 Child = tuple[Codes, Sequence[Codes]]
 

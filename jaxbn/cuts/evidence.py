@@ -34,8 +34,7 @@ Cuts are exact with any weight from one half on (docs/maths.md, "Pruning"); the 
 FEW_BINS = 2048
 """Costs of at most this many bins are cached by themselves: of millions of values all costs would fill the memory."""
 
-MANY_VALUES = 2**22
-"""With more distinct values the costs of few bins are computed without those of the others."""
+MANY_VALUES = 2**22  # with more distinct values the costs of few bins are computed without those of the others
 
 TOLERANCE = 1e-9
 """Share of `min_width` that rounding may take: on a regular grid a bin of one value is just one step wide."""

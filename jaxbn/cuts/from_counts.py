@@ -21,8 +21,7 @@ from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered
 
-MOST_LAYERS = 64
-"""Bins that are looked at, at most."""
+MOST_LAYERS = 64  # bins that are looked at, at most
 
 Counts = NDArray[np.int64]
 

@@ -19,20 +19,17 @@ Select = Literal["density", "k2"]
 Initial = Literal["width", "frequency"]
 Shaping = Literal["auto", "flat"]
 
-MAX_BINS = 8
-"""Bins of a continuous column by default, at most: what a reader can take in."""
+MAX_BINS = 8  # bins of a continuous column by default, at most: what a reader can take in
 
 ARC_GAIN = 0.01
 """Nats a row that an arc has to tell by default, where columns are cut: see `benchmarks/NOTES.md`, "False links"."""
 
-GRID = 512
-"""Positions at which cuts are searched while arcs move."""
+GRID = 512  # positions at which cuts are searched while arcs move
 
 EXACT_ROWS = 50_000
 """Up to this many rows the cuts of a learned network are proved the best by default: beyond, that takes minutes."""
 
-NO_RATE = 0.0
-"""The rate of methods, and of groupings, that do not use one."""
+NO_RATE = 0.0  # the rate of methods, and of groupings, that do not use one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,12 +26,10 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
 from jaxbn.runtime.shapes import bucket
 
-MOST_LAYERS = 64
-"""Most intervals that the layered program counts there; for more, the host searches over prices."""
+MOST_LAYERS = 64  # most intervals that the layered program counts there; for more, the host searches over prices
 
 
-MOST_STATES = 2**16
-"""States of a factor that the shared table has room for."""
+MOST_STATES = 2**16  # states of a factor that the shared table has room for
 
 
 class _Shape(NamedTuple):

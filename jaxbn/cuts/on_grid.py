@@ -36,23 +36,15 @@ Positions = NDArray[np.integer]
 FINE_GRID, FINE = 1023, 4
 """Positions where cuts are placed down to single rows, and rounds of this, at most."""
 
-DENSER = 4.0
-"""Positions beside the cuts may take this many times the look-ups: most groups there are single rows."""
-
-SPREAD_OUT = 4
-"""One in this many of the first positions stays beside them, in case a further cut pays after all."""
+DENSER = 4.0  # positions beside the cuts may take this many times the look-ups: most groups there are single rows
+SPREAD_OUT = 4  # one in this many of the first positions stays beside them, in case a further cut pays after all
 
 FEWEST, LOOK_UPS = 511, 2.5e8
 """The fewest positions, and the look-ups that decide how many there are beyond: one for each interval and cell."""
 
-NARROWEST = 3
-"""Positions around a cut, at least: with fewer, there is nothing to choose."""
-
-MOST_SWEEPS = 20
-"""A sweep that moves nothing ends them; a few are enough."""
-
-SLACK = 1e-9
-"""A move must gain more than this share of the cost: running sums over many rows are rounded."""
+NARROWEST = 3  # positions around a cut, at least: with fewer, there is nothing to choose
+MOST_SWEEPS = 20  # a sweep that moves nothing ends them; a few are enough
+SLACK = 1e-9  # a move must gain more than this share of the cost: running sums over many rows are rounded
 
 NEAR_ROWS = 1000
 """How far a cut may move in the first sweeps, at least. Later ones look twice as far as the farthest move before."""

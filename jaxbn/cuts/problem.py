@@ -22,17 +22,10 @@ ENTROPY = 0.0
 Of a context with K states, s is the sum of their Dirichlet weights, and of an outcome it is its own weight.
 """
 
-LONG_TABLE = 2**18
-"""Longer tables are slices of a shared one where a constant does not matter."""
-
-MANY_STATES = 10**6
-"""From this many states on a table is a running sum: differences of ln Γ would lose their digits."""
-
-LARGEST_LOG = 690.0
-"""Products below exp of this fit in a float, and so do their reciprocals."""
-
-ALL = -1
-"""The place of an interval with all its rows among the contexts."""
+LONG_TABLE = 2**18  # longer tables are slices of a shared one where a constant does not matter
+MANY_STATES = 10**6  # from this many states on a table is a running sum: differences of ln Γ would lose their digits
+LARGEST_LOG = 690.0  # products below exp of this fit in a float, and so do their reciprocals
+ALL = -1  # the place of an interval with all its rows among the contexts
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 from jaxbn.runtime.threads import in_threads
 
-ROWS_AT_ONCE = 2**16
-"""Rows that the pruned program settles before it may be stopped: a second or less."""
+ROWS_AT_ONCE = 2**16  # rows that the pruned program settles before it may be stopped: a second or less
 
 
 def solve(problems: Sequence[Rows], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:

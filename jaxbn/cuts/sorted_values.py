@@ -13,14 +13,9 @@ from jaxbn.kernels.arithmetic import stable_order
 from jaxbn.runtime.devices import accelerators, double
 from jaxbn.runtime.shapes import bucket
 
-MANY_ROWS = 2**20
-"""The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
-
-FEWEST_ROWS = 2**16
-"""Fewer are sorted by the host, also where there is an accelerator."""
-
-FIRST = 1000
-"""If as many values differ, the others probably do, too."""
+MANY_ROWS = 2**20  # the order of more rows takes 32 bits each, to save memory; fewer are quicker with 64
+FEWEST_ROWS = 2**16  # fewer are sorted by the host, also where there is an accelerator
+FIRST = 1000  # if as many values differ, the others probably do, too
 
 
 @dataclass(frozen=True, eq=False)

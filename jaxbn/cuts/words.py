@@ -12,12 +12,8 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.recording import finest_of
 from jaxbn.inputs.units import NUMBER, Unit, texts
 
-CLOSE = 1e-3
-"""A number is written so that rounding moves it by less than this share of the nearest bin."""
-
-EXACT = 1e-9
-"""The same for numbers that are computed with, such as the intervals of an answer."""
-
+CLOSE = 1e-3  # a number is written so that rounding moves it by less than this share of the nearest bin
+EXACT = 1e-9  # the same for numbers that are computed with, such as the intervals of an answer
 MOST_DIGITS = 17  # they tell any two floats apart
 
 

@@ -45,8 +45,7 @@ from jaxbn.runtime.threads import n_threads
 from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.scores.coded_table import CodedTable, initial_bins
 
-SIDE_BY_SIDE = 16
-"""Resamples that run together: what they ask for at the same time is computed as one batch."""
+SIDE_BY_SIDE = 16  # resamples that run together: what they ask for at the same time is computed as one batch
 
 
 @old_keywords

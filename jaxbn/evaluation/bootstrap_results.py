@@ -26,8 +26,7 @@ from jaxbn.runtime.deprecated import old_attribute
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDEST = 0.05
-"""Largest tolerance of a cut by default, as a share of the variable's range."""
+WIDEST = 0.05  # largest tolerance of a cut by default, as a share of the variable's range
 
 
 @dataclass(frozen=True, eq=False, repr=False)

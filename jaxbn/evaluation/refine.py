@@ -46,8 +46,7 @@ from jaxbn.runtime.shapes import bucket
 
 Alpha = Literal["auto", "one", "family"]
 
-RATE_ROUNDS = 20
-"""Most turns of rate and cuts; they settle in a few, or alternate between two sets of cuts."""
+RATE_ROUNDS = 20  # most turns of rate and cuts; they settle in a few, or alternate between two sets of cuts
 
 
 @dataclass(frozen=True, eq=False, repr=False)

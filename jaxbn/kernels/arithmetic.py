@@ -12,19 +12,13 @@ from numpy.typing import NDArray
 LN_2 = 0.6931471805599453
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 MANTISSA_BITS = 52
-SERIES_DEGREE = 7
-"""Of the polynomial in s² for artanh(s) / s: it is within 1e-16 where |s| <= (√2 - 1) / (√2 + 1)."""
-
-SHIFT = 7
-"""Stirling's series is used from here on: there five terms of it are as exact as a float64."""
+SERIES_DEGREE = 7  # of the polynomial in s² for artanh(s) / s: it is within 1e-16 where |s| <= (√2 - 1) / (√2 + 1)
+SHIFT = 7  # Stirling's series is used from here on: there five terms of it are as exact as a float64
 
 SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
-TINY = 1e-300
-"""Replaces a width or a ratio of zero."""
-
-ROWS_AT_ONCE = 4
-"""Rows summed one after the other before the groups are."""
+TINY = 1e-300  # replaces a width or a ratio of zero
+ROWS_AT_ONCE = 4  # rows summed one after the other before the groups are
 
 
 def log(x: Array) -> Array:

@@ -14,20 +14,11 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.sharding import Mesh, PartitionSpec
 
-ROWS = "rows"
-"""Axis of the mesh that the rows are split over."""
-
-CHUNK = 2**15
-"""Rows of one product: the indicator of their cells is made for so many at a time."""
-
-AT_ONCE = 2**29
-"""Bytes of the indicators of all rows up to which there is one product."""
-
-MOST_PRODUCT = 4096
-"""Cells of a base up to which it is counted here: beyond, the indicators of all cells take too much."""
-
-LAST = 2**31 - 1
-"""The rank of padded rows, and where padded groups begin."""
+ROWS = "rows"  # axis of the mesh that the rows are split over
+CHUNK = 2**15  # rows of one product: the indicator of their cells is made for so many at a time
+AT_ONCE = 2**29  # bytes of the indicators of all rows up to which there is one product
+MOST_PRODUCT = 4096  # cells of a base up to which it is counted here: beyond, the indicators of all cells take too much
+LAST = 2**31 - 1  # the rank of padded rows, and where padded groups begin
 
 
 class Terms(NamedTuple):

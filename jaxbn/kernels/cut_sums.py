@@ -18,8 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-ROWS = 64
-"""Steps lead back only, so half of their table is empty; products leave it out in pieces of so many rows."""
+ROWS = 64  # steps lead back only, so half of their table is empty; products leave it out in pieces of so many rows
 
 LOG_NEGLIGIBLE = -36.0
 """Log of the share of the sum that may be left out: e to the minus 36 is below the rounding of the rest."""

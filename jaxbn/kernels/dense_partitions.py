@@ -19,11 +19,8 @@ from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log_gamma, log_width, rounding
 
-CELLS = 8
-"""Cells that are looked up together; C is a multiple of it."""
-
-ENDS = 32
-"""Groups of a block; G is a multiple of it."""
+CELLS = 8  # cells that are looked up together; C is a multiple of it
+ENDS = 32  # groups of a block; G is a multiple of it
 
 
 class Counted(NamedTuple):

@@ -18,17 +18,13 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-SOFTNESS = 0.1
-"""Spread of the smoothed membership of a bin, as a share of the gap."""
+SOFTNESS = 0.1  # spread of the smoothed membership of a bin, as a share of the gap
 
 ALPHA_RANGE = (0.01, 100.0)
 """Bounds of the Dirichlet weights: those of flat tables, and of tables of zeros and ones, would never stop moving."""
 
-RATE_RANGE = (0.01, 1000.0)
-"""Bounds of the rate: without any cut the best rate is zero."""
-
-RATE_STEPS = 300
-"""Steps of Adam to the best rate."""
+RATE_RANGE = (0.01, 1000.0)  # bounds of the rate: without any cut the best rate is zero
+RATE_STEPS = 300  # steps of Adam to the best rate
 
 
 class Cells(NamedTuple):

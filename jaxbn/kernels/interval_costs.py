@@ -33,14 +33,9 @@ from numpy.typing import NDArray
 
 from jaxbn.kernels.arithmetic import log_width, running_sum, settled
 
-GROUPS = 32
-"""Groups of a block, and ends that are looked at together; a layer holds at most one entry of each."""
-
-STARTS = 128
-"""Starts of a tile; G is a multiple of it."""
-
-LAYERS = 8
-"""K, the layers of one call."""
+GROUPS = 32  # groups of a block, and ends that are looked at together; a layer holds at most one entry of each
+STARTS = 128  # starts of a tile; G is a multiple of it
+LAYERS = 8  # K, the layers of one call
 
 FEW_STARTS, LANES = 64, 8
 """Starts that are looked at together, and those of them side by side: a compiler makes vector instructions of minima

@@ -46,8 +46,7 @@ from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Constraints, as_constraints
 
-SIDE_BY_SIDE = 64
-"""Runs in progress at once: their simultaneous questions are computed as one batch."""
+SIDE_BY_SIDE = 64  # runs in progress at once: their simultaneous questions are computed as one batch
 
 
 @old_keywords

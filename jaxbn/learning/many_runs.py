@@ -28,8 +28,7 @@ Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 Answers = dict[tuple[Any, ...], Coding]
 """Of a solver, by questions."""
 
-FINISH = -1
-"""The number that stands for the last steps of the best run."""
+FINISH = -1  # the number that stands for the last steps of the best run
 
 
 @dataclass(frozen=True, eq=False)

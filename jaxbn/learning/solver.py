@@ -30,14 +30,9 @@ from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family, score_families
 
-MANY_PLACED = 2**10
-"""With fewer rows cuts are placed down to single ones in less time than threads need to begin."""
-
-MOST_CODES = 2**22
-"""Rows of all factors that are remembered, at most."""
-
-MOST_TABLES = 2**12
-"""Counts of factors that are remembered, at most."""
+MANY_PLACED = 2**10  # with fewer rows cuts are placed down to single ones in less time than threads need to begin
+MOST_CODES = 2**22  # rows of all factors that are remembered, at most
+MOST_TABLES = 2**12  # counts of factors that are remembered, at most
 
 
 class Cut(NamedTuple):

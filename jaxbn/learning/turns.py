@@ -41,14 +41,12 @@ STARTS = (("frequency", 5), ("alone", 5), ("width", 5), ("frequency", 9))
 TOGETHER = 4
 """Perturbations of the same network, so that they can run side by side; the next batch perturbs the best so far."""
 
-PERTURBED = 0.3
-"""Share of the coded variables that a perturbation puts back into plain bins."""
+PERTURBED = 0.3  # share of the coded variables that a perturbation puts back into plain bins
 
 FEWEST, MOST = 2, 9
 """Bins, or groups, of a variable that is put back."""
 
-STAGES = 2
-"""Of a run: variables with neighbours, then all variables. The last cuts are for the best run alone."""
+STAGES = 2  # of a run: variables with neighbours, then all variables. The last cuts are for the best run alone
 
 SMALL = 6 * 10**4
 """Up to this size joint moves are tried: in larger tables they found nothing, and took as long as the rest."""
@@ -56,8 +54,7 @@ SMALL = 6 * 10**4
 TRIES, MOST_TRIES = 3, 60
 """Changes of an arc for each variable, and in all, that are tried with new cuts."""
 
-MANY = ((SMALL, 24), (2 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
-"""Runs by default up to a size of the table."""
+MANY = ((SMALL, 24), (2 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))  # runs by default up to a size of the table
 
 SAMPLE, MANY_ROWS = 5 * 10**5, 2 * 10**6
 """Rows of a sample, and of a table that is sampled."""
@@ -66,8 +63,7 @@ ENOUGH = 1e-5
 """A smaller gain, as a share of F, ends the final passes over such a table: with millions of rows each pass still
 moves a few across a cut."""
 
-SAMPLING = 2
-"""Goes into the seed, so that a sample is drawn apart from everything else."""
+SAMPLING = 2  # goes into the seed, so that a sample is drawn apart from everything else
 
 Structure = dict[str, tuple[str, ...]]
 

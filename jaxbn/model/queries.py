@@ -30,8 +30,7 @@ Array = NDArray[np.float64]
 Returns = str | float | Sequence[float]
 """What ``predict`` returns: "state", "mean", "median", a quantile or several."""
 
-ROWS = 2**14
-"""Rows whose lines are worked out at a time: they stay in the processor's cache."""
+ROWS = 2**14  # rows whose lines are worked out at a time: they stay in the processor's cache
 
 
 def states(net: Fitted, name: str) -> pd.Index:

@@ -8,8 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-LEAST_SECONDS = 0.05
-"""A kernel that compiled in less is not kept: reading it back would save nothing."""
+LEAST_SECONDS = 0.05  # a kernel that compiled in less is not kept: reading it back would save nothing
 
 
 def enable_compilation_cache(directory: str | os.PathLike[str] | None = None) -> Path | None:

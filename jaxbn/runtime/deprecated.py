@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-GONE = "1.1"
-"""The version in which old names are gone."""
+GONE = "1.1"  # the version in which old names are gone
 
 Maker = Callable[[Any, dict[str, Any]], Any]
 """Makes a keyword's value from the one given, if any, and from options that were keywords of their own."""

@@ -24,14 +24,9 @@ AS_ACCELERATOR = "JAXBN_CPU_AS_ACCELERATOR"
 CPU_BYTES = 32 * 2**20
 """Memory that a batch may take on a CPU, where larger ones are slower: they do not fit in the caches."""
 
-UNKNOWN_BYTES = 2**30
-"""Memory that a batch may take on a device that does not say how much it has."""
-
-MEMORY_SHARE = 0.5
-"""The share of a device's memory that a batch may take."""
-
-MOST_BYTES = 2**33
-"""Memory that a batch may take on any device: the programs count places in 32 bits."""
+UNKNOWN_BYTES = 2**30  # memory that a batch may take on a device that does not say how much it has
+MEMORY_SHARE = 0.5  # the share of a device's memory that a batch may take
+MOST_BYTES = 2**33  # memory that a batch may take on any device: the programs count places in 32 bits
 
 
 def devices_in_use() -> tuple[jax.Device, ...]:

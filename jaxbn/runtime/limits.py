@@ -22,11 +22,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
-GRACE = 2.0
-"""Seconds in which a result is put together after the end of its time, or after Ctrl-C."""
-
-AGAIN = 0.02
-"""Seconds after which a Ctrl-C that came in the middle of an import comes again."""
+GRACE = 2.0  # seconds in which a result is put together after the end of its time, or after Ctrl-C
+AGAIN = 0.02  # seconds after which a Ctrl-C that came in the middle of an import comes again
 
 
 class TimeIsUpError(KeyboardInterrupt):
@@ -88,8 +85,7 @@ class Ending(AbstractContextManager["Ending"]):
         raise KeyboardInterrupt if self.interrupted else TimeIsUpError
 
 
-OUTSIDE = Limit(presses=math.inf)
-"""No block at all: nothing ends it."""
+OUTSIDE = Limit(presses=math.inf)  # no block at all: nothing ends it
 
 _limit: ContextVar[Limit] = ContextVar("limit", default=OUTSIDE)
 _presses = 0  # of Ctrl-C since the outermost block began

@@ -13,11 +13,8 @@ from typing import Any, TypeVar
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BYTES = 8  # of a float64
-MAX_MEMORY = 2e9
-"""Bytes that one array of an answer may take, unless told otherwise."""
-
-LIMIT = "JAXBN_MAX_MEMORY"
-"""Environment variable: bytes that may be used, instead of what the system says is free."""
+MAX_MEMORY = 2e9  # bytes that one array of an answer may take, unless told otherwise
+LIMIT = "JAXBN_MAX_MEMORY"  # environment variable: bytes that may be used, instead of what the system says is free
 
 _most = ContextVar("max_memory", default=MAX_MEMORY)
 

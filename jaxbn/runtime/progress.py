@@ -7,11 +7,8 @@ import time
 from html import escape
 from typing import Self
 
-EVERY = 0.1
-"""Seconds between two pictures in a notebook."""
-
-LINES = 30.0
-"""Seconds between two lines where standard error is neither a terminal nor a notebook."""
+EVERY = 0.1  # seconds between two pictures in a notebook
+LINES = 30.0  # seconds between two lines where standard error is neither a terminal nor a notebook
 
 
 class Steps:

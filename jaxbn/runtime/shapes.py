@@ -11,8 +11,7 @@ from typing import NamedTuple
 from jaxbn.kernels.pruned.block import BLOCK
 from jaxbn.kernels.pruned.tiles import CELL_GROUP
 
-LEAST_ROWS = 1024
-"""Rows of the smallest pruned program."""
+LEAST_ROWS = 1024  # rows of the smallest pruned program
 
 
 class PrunedShape(NamedTuple):
@@ -28,14 +27,9 @@ class PrunedShape(NamedTuple):
     width: int  # W
 
 
-PRICES = 8
-"""Prices that a program is compiled for."""
-
-FEW_POSITIONS = 2048
-"""Up to this many groups of rows the costs of all intervals are one matrix."""
-
-FEW_PRICES = 4
-"""Prices of the pruned program where widths do not count: fewer numbers are nearly best."""
+PRICES = 8  # prices that a program is compiled for
+FEW_POSITIONS = 2048  # up to this many groups of rows the costs of all intervals are one matrix
+FEW_PRICES = 4  # prices of the pruned program where widths do not count: fewer numbers are nearly best
 
 TWO_PRICES = 2
 """Those where few bins are allowed: one that leads to the best number, and one that rules out larger ones."""
@@ -66,8 +60,7 @@ class MatrixShape(NamedTuple):
 SHARED_ROWS = 2**17
 """Up to this many rows all small blankets share one pruned program: compiling another takes longer than it saves."""
 
-FEW_CELLS = 16
-"""Groups of cells of that program."""
+FEW_CELLS = 16  # groups of cells of that program
 
 
 def bucket(size: int, least: int, ratio: int = 2) -> int:

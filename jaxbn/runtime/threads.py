@@ -17,8 +17,7 @@ from typing import TypeVar
 THREADS = "JAXBN_THREADS"
 """Environment variable: how many threads may work at the same time, instead of one for each core."""
 
-MANY_ROWS = 2**13
-"""Loops over fewer rows take less time than handing them to a thread."""
+MANY_ROWS = 2**13  # loops over fewer rows take less time than handing them to a thread
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")

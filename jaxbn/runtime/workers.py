@@ -34,23 +34,12 @@ from jaxbn.runtime.threads import MANY_ROWS, THREADS, n_threads
 
 LOG = logging.getLogger("jaxbn")
 
-START_UP = 2.0
-"""Seconds that a new process takes to import JAX and to compile programs."""
-
-HAND_OVER = 0.05
-"""Seconds until workers that are there have a task."""
-
-STAYS = 30.0
-"""Seconds for which workers stay after a call; within them the next one finds them."""
-
-WORKER_BYTES = 6 * 10**8
-"""Memory of a worker."""
-
-PART = 1.0
-"""Seconds after which a worker hands in what it has of a long task."""
-
-PAUSE = 0.1
-"""Seconds between two looks at limits."""
+START_UP = 2.0  # seconds that a new process takes to import JAX and to compile programs
+HAND_OVER = 0.05  # seconds until workers that are there have a task
+STAYS = 30.0  # seconds for which workers stay after a call; within them the next one finds them
+WORKER_BYTES = 6 * 10**8  # memory of a worker
+PART = 1.0  # seconds after which a worker hands in what it has of a long task
+PAUSE = 0.1  # seconds between two looks at limits
 
 ONE_THREAD = dict.fromkeys(
     (THREADS, "PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"

@@ -33,8 +33,7 @@ LOG = logging.getLogger("jaxbn")
 MOST_POSITIONS = 8192
 """A matrix of the costs of all intervals between more positions would take more than half a gigabyte."""
 
-FEW_LAYERS = 64
-"""Up to this many intervals layers are quicker than prices."""
+FEW_LAYERS = 64  # up to this many intervals layers are quicker than prices
 
 
 class Charged(NamedTuple):

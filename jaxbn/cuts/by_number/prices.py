@@ -31,23 +31,12 @@ POSITIONS = 1024
 
 FEWEST_POSITIONS = 256
 
-FEW_CELLS = 64
-"""With more cells than this there are fewer positions, as every interval costs a look-up for each cell."""
-
-NUMBERS = 24
-"""Numbers of intervals whose prices are asked for in one pass over the coarse copy."""
-
-REFINEMENTS = 2
-"""Positions are chosen evenly at first, then this many times around the cuts that were found."""
-
-NEAR = 2
-"""Numbers of intervals that look best, whose prices are asked for in any case."""
-
-FEW_NUMBERS = 64
-"""Up to so many intervals the coarse copy is solved for every number of them."""
-
-SAFE = 0.01
-"""Share by which a price lies below what it must not exceed: at lower prices noise is worth many intervals."""
+FEW_CELLS = 64  # with more cells than this there are fewer positions, as every interval costs a look-up for each cell
+NUMBERS = 24  # numbers of intervals whose prices are asked for in one pass over the coarse copy
+REFINEMENTS = 2  # positions are chosen evenly at first, then this many times around the cuts that were found
+NEAR = 2  # numbers of intervals that look best, whose prices are asked for in any case
+FEW_NUMBERS = 64  # up to so many intervals the coarse copy is solved for every number of them
+SAFE = 0.01  # share by which a price lies below what it must not exceed: at lower prices noise is worth many intervals
 
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""

@@ -27,23 +27,15 @@ from jaxbn.cuts.shapes.recording import FEWEST_ROWS, NEAR, Recording, finest_of,
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
-QUANTILES = 160
-"""Positions at even shares of the rows. A value more frequent than that has a cell of its own."""
-
-EVERY_VALUE = 256
-"""Up to so many distinct values every gap is a position."""
-
-NEGLIGIBLE = 1e-14
-"""Share of the evidence below which further numbers of bins are not looked at."""
-
-LEAST = 1e-200
-"""Smallest density kept, as a share of the mean density."""
+QUANTILES = 160  # positions at even shares of the rows. A value more frequent than that has a cell of its own
+EVERY_VALUE = 256  # up to so many distinct values every gap is a position
+NEGLIGIBLE = 1e-14  # share of the evidence below which further numbers of bins are not looked at
+LEAST = 1e-200  # smallest density kept, as a share of the mean density
 
 TINY, HUGE = 1e-280, 1e250
 """Smaller chances are taken to be zero, as denormal floats are slow; larger sums are computed by logarithms."""
 
-FAR = 600.0
-"""Log weights are clipped here, against overflow: a number of bins so far from the best adds nothing."""
+FAR = 600.0  # log weights are clipped here, against overflow: a number of bins so far from the best adds nothing
 
 
 class ValueCounts(NamedTuple):

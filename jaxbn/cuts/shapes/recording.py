@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 FINEST = 2.0**-24
 """Share of the largest value below which a step below 1 is that of the float format, not one that somebody chose."""
 
-NEAR = 1e-3
-"""Share of a step by which a value may miss the grid: 9.899999 was 9.9 once."""
+NEAR = 1e-3  # share of a step by which a value may miss the grid: 9.899999 was 9.9 once
 
 MULTIPLES = (10.0, 6.0, 5.0, 3.6, 2.5, 2.0)
 """A step may be this many times a power of ten; 25 and 2.5 stand for quarters, 60 and 3600 seconds for the clock."""
@@ -27,8 +26,7 @@ MULTIPLES = (10.0, 6.0, 5.0, 3.6, 2.5, 2.0)
 DIVISORS = ((2,), (5,), (4, 2), (10, 5), (10, 5, 2), (100, 50, 10, 5), (1000, 500, 100, 50, 10, 5))
 """Classes of endings that are tried: a cell belongs to the first of these numbers that divides it, or to none."""
 
-FEWEST_ROWS = 20
-"""Fewer rows say nothing about digits."""
+FEWEST_ROWS = 20  # fewer rows say nothing about digits
 
 
 @dataclass(frozen=True)

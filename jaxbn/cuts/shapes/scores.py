@@ -31,14 +31,12 @@ Kind = Literal["bin", "column", "number", "logarithm"]
 Ends = tuple[Floats, Floats, tuple[Floats, Floats]]
 """Ends of bins as shares of the whole column, and their scores."""
 
-PARTS = 2.0**20
-"""Equal parts of a bin, of which a value that lies on no grid stands for one."""
+PARTS = 2.0**20  # equal parts of a bin, of which a value that lies on no grid stands for one
 
 SHORT, LEAST = 3e-4, 1e-12
 """Half the width of a part in scores, times 1 + |score|, up to which a series gives its ends; and the least width."""
 
-NODES = (np.arange(32) + 0.5) / 32
-"""Quantiles over which means are taken: the middles of 32 equal parts."""
+NODES = (np.arange(32) + 0.5) / 32  # quantiles over which means are taken: the middles of 32 equal parts
 
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
 """Parts are narrow, and a series gives their probability, if their width times 1 + |middle| is below this."""

@@ -19,11 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.recording import Recording
 
-BUCKETS = 2**12
-"""For looking numbers up in a shape; for fewer numbers than that a search is as fast."""
-
-DIGITS = 6
-"""Significant digits of the masses: enough for any table, and short in files."""
+BUCKETS = 2**12  # for looking numbers up in a shape; for fewer numbers than that a search is as fast
+DIGITS = 6  # significant digits of the masses: enough for any table, and short in files
 
 
 class Places:

@@ -16,8 +16,7 @@ from jax import Array, lax
 from jaxbn.kernels.arithmetic import log, log_width, running_sum
 from jaxbn.kernels.pruned.state import Problem
 
-BLOCK = 32
-"""Rows of a block."""
+BLOCK = 32  # rows of a block
 
 
 class Switches(NamedTuple):

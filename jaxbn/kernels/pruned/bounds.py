@@ -21,11 +21,8 @@ from jaxbn.kernels.arithmetic import TINY, log, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
 from jaxbn.kernels.pruned.state import Chunks, Problem, Range, alive
 
-CHUNK_GROUP = 32
-"""Chunks bounded together."""
-
-FEW_GROUPS = 4
-"""Up to so many groups of chunks are not bounded as a whole first."""
+CHUNK_GROUP = 32  # chunks bounded together
+FEW_GROUPS = 4  # up to so many groups of chunks are not bounded as a whole first
 
 _Bounded = tuple[Array, Array]
 

@@ -36,8 +36,7 @@ from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_c
 from jaxbn.kernels.pruned.state import NEVER, NO_START, Chunks, Problem, State, appended, compacted, n_live
 from jaxbn.kernels.pruned.tiles import Found, all_recent, few_prices_at_once, settled_where_needed
 
-LEGS = 8
-"""How often new starts are settled after the others before all are checked."""
+LEGS = 8  # how often new starts are settled after the others before all are checked
 
 
 def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:

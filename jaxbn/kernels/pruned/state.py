@@ -14,11 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-NEVER = 2**31 - 1
-"""A row that is not there, after all others."""
-
-NO_START = -1
-"""`last` of a row that no interval may end at."""
+NEVER = 2**31 - 1  # a row that is not there, after all others
+NO_START = -1  # `last` of a row that no interval may end at
 
 
 class Problem(NamedTuple):

@@ -22,14 +22,12 @@ from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lo
 from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
 from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive
 
-CELL_GROUP = 8
-"""Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
+CELL_GROUP = 8  # cells looked up together when starts are checked; the number of cells is padded to a multiple of it
 
 FEW_CELLS = 128
 """Up to this many cells the counts of a chunk are copied before look-ups: side by side they stay in the cache."""
 
-PRICES_AT_ONCE = 2
-"""Prices looked at together: what they share is small enough to stay in the cache meanwhile."""
+PRICES_AT_ONCE = 2  # prices looked at together: what they share is small enough to stay in the cache meanwhile
 
 
 def slack(cost: Array) -> Array:

@@ -26,8 +26,7 @@ from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 from jaxbn.runtime import limits
 from jaxbn.scores.tables import posterior_means
 
-TOLERANCE = 1e-7
-"""EM ends when a round raises the objective by less than this for each row, in nats."""
+TOLERANCE = 1e-7  # EM ends when a round raises the objective by less than this for each row, in nats
 
 MAX_ROUNDS = 1000
 

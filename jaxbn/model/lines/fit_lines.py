@@ -29,23 +29,15 @@ from jaxbn.runtime.threads import in_threads
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
 
-NEAREST = 24
-"""Candidates that are looked at for the numbers that a line follows beside the parents."""
-
-MOST_ROWS = 2**17
-"""Rows that lines are fitted to, at most: with so many, further ones hardly change a coefficient."""
-
-GRACE = 1.0
-"""Seconds that lines may take when the time is over: most tables need less, and are the better for them."""
-
-KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")
-"""Rulers that are compared."""
+NEAREST = 24  # candidates that are looked at for the numbers that a line follows beside the parents
+MOST_ROWS = 2**17  # rows that lines are fitted to, at most: with so many, further ones hardly change a coefficient
+GRACE = 1.0  # seconds that lines may take when the time is over: most tables need less, and are the better for them
+KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")  # rulers that are compared
 
 COMPARED, SOME = 2**15, 20_000
 """Rows by which rulers are compared, all being used by the one that is chosen, and rows by which numbers are chosen."""
 
-KNOWN = 0.95
-"""Share of the rows in which a further number has to be known."""
+KNOWN = 0.95  # share of the rows in which a further number has to be known
 
 
 def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str, Floats]) -> dict[str, Line]:

@@ -17,17 +17,13 @@ from scipy.special import gammaln
 from jaxbn.cuts.shapes.scores import Ends, Floats, Kind, Lean, Part
 from jaxbn.model.lines.line import Integers, Line
 
-SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Rows that the line of a family may count for in each of its cells."""
-
-ROUNDS = 30
-"""Of EM for the share of values off the line."""
+SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # rows that the line of a family may count for in each of its cells
+ROUNDS = 30  # of EM for the share of values off the line
 
 WEAK = (1.0, 0.1, 0.01, 0.001)
 """Rows that the prior of a family's line may count for: numbers that determine each other have lines of small scale."""
 
-FURTHER = 8
-"""Numbers beside the parents that a line may follow."""
+FURTHER = 8  # numbers beside the parents that a line may follow
 
 
 class Sums(NamedTuple):

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-BATCH = 2**18
-"""Rows of a file that are drawn at a time."""
+BATCH = 2**18  # rows of a file that are drawn at a time
 
 
 def intervened(net: BayesNet, do: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[BayesNet, Mapping[str, Any]]:
