@@ -22,6 +22,7 @@ MISSING = -1  # the code of a missing entry
 MAX_INTEGER_LEVELS = 20  # columns of whole numbers with more distinct values than this are taken as continuous
 MIXTURES = ("mixed", "mixed-integer")
 SAMPLE = 50  # different texts that are looked at before all of a column are read as numbers
+LARGEST = 1e150  # squares of larger numbers are no floats
 FEW_WORDS = 2  # at most this many different texts of a column may be words beside its numbers
 THOUSANDS = {".": ",", ",": "."}  # the mark between thousands beside each decimal mark
 
@@ -47,8 +48,8 @@ def kinds_of(
 
 def exceptions(continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> dict[str, Kind]:
     """The kinds of the columns that are named; none may be named as both."""
-    named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous), "continuous")
-    for name in checks.listed(discrete):
+    named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous, "continuous"), "continuous")
+    for name in checks.listed(discrete, "discrete"):
         if named.get(name) == "continuous":
             raise checks.ArgumentError(
                 "discrete",
@@ -137,7 +138,8 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
                 ", or ",
                 Mention("convert", words="convert it with pandas.to_numeric"),
             ) from None
-    if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
+    largest = np.abs(floats, out=np.zeros(len(floats)), where=~np.isnan(floats)).max(initial=0.0)
+    if types.is_integer_dtype(column.dtype) and largest >= 2.0**53:
         known = floats[~np.isnan(floats)]
         if len(np.unique(known)) < column.nunique():
             raise wrong(
@@ -149,6 +151,13 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
             name,
             f"holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; drop these rows, or replace the "
             "values by NaN",
+        )
+    if largest > LARGEST:
+        row = int(np.nanargmax(np.abs(floats)))
+        raise wrong(
+            name,
+            f"holds {floats[row]:g} in row {row}, beyond {LARGEST:g}; replace it by NaN if it stands for a missing "
+            "entry, or divide the column by a constant",
         )
     return floats
 
