@@ -22,7 +22,6 @@ MISSING = -1  # the code of a missing entry
 MAX_INTEGER_LEVELS = 20  # columns of whole numbers with more distinct values than this are taken as continuous
 MIXTURES = ("mixed", "mixed-integer")
 SAMPLE = 50  # different texts that are looked at before all of a column are read as numbers
-LARGEST = 1e150  # squares of larger numbers are no floats
 FEW_WORDS = 2  # at most this many different texts of a column may be words beside its numbers
 THOUSANDS = {".": ",", ",": "."}  # the mark between thousands beside each decimal mark
 
@@ -151,13 +150,6 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
             name,
             f"holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; drop these rows, or replace the "
             "values by NaN",
-        )
-    if largest > LARGEST:
-        row = int(np.nanargmax(np.abs(floats)))
-        raise wrong(
-            name,
-            f"holds {floats[row]:g} in row {row}, beyond {LARGEST:g}; replace it by NaN if it stands for a missing "
-            "entry, or divide the column by a constant",
         )
     return floats
 

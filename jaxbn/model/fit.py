@@ -153,8 +153,6 @@ def fit(
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
     bounds = mapping("bounds", bounds, "{column: (low, high)}")
-    for name in bounds:
-        known_name("bounds", name, cuts, "a continuous column")
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds) for name in cuts}
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas)

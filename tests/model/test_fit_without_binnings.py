@@ -38,5 +38,5 @@ def test_binnings_and_bounds_that_are_none() -> None:
     data = {"size": [1.5, 2.5, 7.5, 9.5]}
     with pytest.raises(TypeError, match=r"binnings must be \{column: cuts\}, such as jaxbn.discretize\(...\).codings"):
         jaxbn.fit(data, {}, jaxbn.discretize(data, {}))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="bounds names 'weight', which is not a continuous column; known: 'size'"):
-        jaxbn.fit(data, {}, {"size": [4.5]}, bounds={"weight": (0.0, 1.0)})
+    with pytest.raises(TypeError, match=r"bounds must be \{column: \(low, high\)\}, got 3"):
+        jaxbn.fit(data, {}, {"size": [4.5]}, bounds=3)  # type: ignore[arg-type]
