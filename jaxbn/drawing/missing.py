@@ -23,7 +23,8 @@ def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:
     frame = frame[[name for name in net.names if name in frame.columns]]
     discrete = [name for name in frame.columns if name in net.levels]
     continuous = [name for name in frame.columns if name in net.binnings]
-    table = as_table(frame, continuous=continuous, discrete=discrete, missing="infer", dates=date_forms(net.binnings))
+    dates = date_forms({name: net.binnings[name] for name in continuous})
+    table = as_table(frame, continuous=continuous, discrete=discrete, missing="infer", dates=dates)
     signs = [name for name in net.names if name not in frame.columns and signed_name(name) in table.values]
     levels = [name for name in discrete if MISSING_LEVEL in net.levels[name]]
     return as_states(table, [*(str(signed_name(sign)) for sign in signs), *levels]) if signs or levels else table

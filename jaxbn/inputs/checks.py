@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,17 +87,28 @@ def wrong_data(*message: str | Mention) -> ArgumentError:
     return ArgumentError("data", *message, subject="the data")
 
 
-def listed(names: Iterable[str] | None) -> list[str]:
+def listed(names: Iterable[str] | None, argument: str = "names") -> list[str]:
     """Names as a list, a single one too; none for None."""
-    return [names] if isinstance(names, str) else [str(name) for name in ([] if names is None else names)]
+    if isinstance(names, str):
+        return [names]
+    if names is not None and not isinstance(names, Iterable):
+        raise ArgumentTypeError(argument, f"must be a list of names, got {names!r}", value=names)
+    return [str(name) for name in ([] if names is None else names)]
+
+
+def mapping(argument: str, value: Any, form: str) -> Mapping[Any, Any]:
+    """A mapping; the empty one for None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ArgumentTypeError(argument, f"must be {form}, got {value!r}", value=value)
+    return {} if value is None else value
 
 
 def suggest(name: object, known: Iterable[object]) -> str:
     """A hint that names the nearest known names, or all of them when none is near and they are few."""
-    names = [str(k) for k in known]
+    names = {str(k): k for k in known}  # shown as they are: 4 is not '4'
     if near := difflib.get_close_matches(str(name), names, n=3):
-        return f"did you mean {' or '.join(repr(n) for n in near)}?"
-    shown = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
+        return f"did you mean {' or '.join(repr(names[n]) for n in near)}?"
+    shown = ", ".join(map(repr, [*names.values()][:12])) + (", ..." if len(names) > 12 else "")
     return f"known: {shown}" if names else "there is none"
 
 

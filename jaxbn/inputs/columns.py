@@ -47,8 +47,8 @@ def kinds_of(
 
 def exceptions(continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> dict[str, Kind]:
     """The kinds of the columns that are named; none may be named as both."""
-    named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous), "continuous")
-    for name in checks.listed(discrete):
+    named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous, "continuous"), "continuous")
+    for name in checks.listed(discrete, "discrete"):
         if named.get(name) == "continuous":
             both = f"names {name!r}, and so does ", Mention("continuous"), "; leave it in one of them"
             raise checks.ArgumentError("discrete", *both, value=name)
@@ -122,7 +122,8 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
             found = f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; "
             convert = Mention("convert", words="convert it with pandas.to_numeric")
             raise wrong_type(name, found, "leave it out of ", Mention("continuous"), ", or ", convert) from None
-    if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
+    largest = np.abs(floats, out=np.zeros(len(floats)), where=~np.isnan(floats)).max(initial=0.0)
+    if types.is_integer_dtype(column.dtype) and largest >= 2.0**53:
         known = floats[~np.isnan(floats)]
         if len(np.unique(known)) < column.nunique():
             raise wrong(

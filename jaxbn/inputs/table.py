@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong_data
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, known_name, one_of, wrong_data
 from jaxbn.inputs.columns import MISSING, Kind, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
@@ -180,6 +180,8 @@ def as_table(
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise wrong_data(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
+    for name in dates if isinstance(dates, Mapping) else ():
+        known_name("dates", name, frame.columns)
     kept = {*(keep or ()), *exceptions(continuous, discrete)}
     frame = frame if keep is None else without_empty(frame, kept, missing)
     frame = with_parts(frame, date_parts, dates) if date_parts else frame

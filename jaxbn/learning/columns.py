@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import columns_to_group
-from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of
+from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, mapping, one_of
 from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.inputs.units import NUMBER, Dates, in_words, to_number
 
@@ -57,7 +57,9 @@ class Columns:
     def __post_init__(self) -> None:  # iterators are read once, here
         for name in ("continuous", "discrete", "keep", "merge_levels"):
             value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else tuple(listed(value)))
+            object.__setattr__(self, name, None if value is None else tuple(listed(value, name)))
+        mapping("cuts", self.cuts, "{column: cuts}")
+        mapping("labels", self.labels, "{column: words}")
 
     def table(self, data: DataLike, missing: Missing = "infer", keep: Iterable[str] | None = None) -> Table:
         """The checked table; without `keep` all columns stay, with it those that say nothing are left out but for some.
@@ -84,6 +86,10 @@ class Columns:
         )
         for name in self.keep:
             known_name("keep", name, table.names)
+        for name in self.dates if isinstance(self.dates, Mapping) else ():
+            if name in table.names and name not in table.units and not isinstance(table.levels.get(name, (0,))[0], str):
+                text = Mention("convert", words=f"write them as text, data.astype({{{name!r}: str}})")
+                raise ArgumentError("dates", f"has a form for {name!r}, which holds numbers, no text; ", text)
         return table
 
     def binnings(self, table: Table) -> dict[str, Binning]:
@@ -119,7 +125,7 @@ def as_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
     if isinstance(columns, Columns) or columns is None:
         return columns or Columns()
     kinds: dict[str, list[str]] = {"continuous": [], "discrete": []}
-    for name, kind in dict(columns).items():
+    for name, kind in mapping("columns", columns, "jaxbn.Columns(...) or {column: kind}").items():
         kinds[one_of(f"columns[{name!r}]", kind, tuple(kinds))].append(str(name))
     return Columns(continuous=kinds["continuous"] or None, discrete=kinds["discrete"] or None)
 

@@ -29,7 +29,7 @@ from jaxbn.learning.holes.first import first_completed, first_completion
 from jaxbn.learning.holes.rounds import settle
 from jaxbn.learning.large import Large, on_all_rows
 from jaxbn.learning.many_runs import FINISH, ManyRuns, OneRun
-from jaxbn.learning.options import K2, Search, old_keywords
+from jaxbn.learning.options import K2, Search, as_start, old_keywords
 from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.solver import Learner, Solver
@@ -125,9 +125,9 @@ def learn(
     """
     began = time.monotonic()
     check_lines(lines)
-    columns, constraints = as_columns(columns), as_constraints(constraints)
+    columns, constraints, start = as_columns(columns), as_constraints(constraints), as_start(start)
     order = search.order if isinstance(search, K2) else None
-    named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
+    named = [*constraints.named, *(order or ()), *([] if target is None else [str(target)])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)
     if large is None:
         table = columns.table(data, missing, keep=named)
@@ -179,7 +179,7 @@ def _refuse_with_target(**given: Any) -> None:
 
 def _for_target(table: Table, target: str, plan: Plan, columns: Columns, began: float) -> BayesNet:
     """The network that predicts one column."""
-    checks.known_name("target", target, table.discrete, "a discrete column")
+    target = checks.known_name("target", target, table.discrete, "a discrete column")
     merged = [name for name in columns.merged(table) if name != target]
     known: Any = {"columns": replace(columns, merge_levels=merged), "max_cells": plan.rules.max_cells}
     graph, found = network_for_target(first_completed(table, plan.seed), target, method=plan.options, **known)

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from jaxbn.cuts.methods import as_method, with_options
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import ArgumentError, Mention, suggest
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, suggest
 from jaxbn.learning.columns import as_columns
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import deprecated
 from jaxbn.structure.constraints import as_constraints
 from jaxbn.structure.orders import PATIENCE, STARTS
@@ -69,6 +70,14 @@ def search_name(search: Search) -> str:
     if isinstance(search, K2):
         return "k2"
     return "orders" if isinstance(search, Orders) else checks.one_of("search", search, SEARCHES)
+
+
+def as_start(start: Any) -> BayesNet | None:
+    """The network that a search goes on from, if there is one."""
+    if start is not None and not isinstance(start, BayesNet):
+        why = f"must be a network, got {start!r}; of a known graph pass jaxbn.fit(data, graph)"
+        raise ArgumentTypeError("start", why, value=start)
+    return start
 
 
 def check_structure_options(

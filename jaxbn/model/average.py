@@ -26,7 +26,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.lines.rows import lean_of_rows
-from jaxbn.model.observations import Unknown, as_numbers, observation_weights
+from jaxbn.model.observations import Unknown, as_given, as_numbers, observation_weights
 from jaxbn.model.rows.sampling import InFiles
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
@@ -154,8 +154,8 @@ class AverageNet(InFiles):
             >>> average.query("size").round(3).tolist()  # below 4.5, from 4.5 to 8, from 8 on
             [0.406, 0.351, 0.243]
         """
-        given = given or {}
-        wanted = [targets] if isinstance(targets, str) else list(targets)
+        given = as_given(given)
+        wanted = queries.listed_targets(targets)
         total: Any = 0.0
         for weight, net in zip(self._weights(given), self.networks, strict=True):
             chances = net.query(wanted, given).to_numpy().reshape([len(queries.states(net, n)) for n in wanted])
@@ -179,7 +179,7 @@ class AverageNet(InFiles):
         edges = np.unique(np.concatenate([own for own, _ in found]))
         middles = (edges[1:] + edges[:-1]) / 2
         total = np.zeros(len(middles))
-        for weight, (own, heights) in zip(self._weights(given or {}), found, strict=True):
+        for weight, (own, heights) in zip(self._weights(as_given(given)), found, strict=True):
             total += weight * heights[np.searchsorted(own, middles, side="right") - 1]
         return edges, total
 

@@ -23,7 +23,7 @@ from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines.rows import lean, lean_of_rows
 from jaxbn.model.most_probable import MostProbable, most_probable
-from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
+from jaxbn.model.observations import Unknown, as_given, encode_frame, frame_of, observation_weights, tell_absent
 from jaxbn.model.rows.sampling import InFiles, in_batches, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
@@ -177,8 +177,8 @@ class BayesNet(Fitted, InFiles):
             >>> net.query("kind", do={"size": 1.5}).tolist()  # size does not act on kind
             [0.5, 0.5]
         """
-        net, given = intervened(self, do or {}, given or {})
-        wanted = [targets] if isinstance(targets, str) else list(targets)
+        net, given = intervened(self, as_given(do, "do"), as_given(given))
+        wanted = queries.listed_targets(targets)
         queries.check_targets(net, wanted, given)
         chances = joint(net, wanted, observation_weights(net, given), queries.weighed_by_ranges(net, given))
         for axis, name in enumerate(wanted):
@@ -235,7 +235,7 @@ class BayesNet(Fitted, InFiles):
             >>> net.influence("kind").round(3)["mutual_information"].to_dict()
             {'size': 0.131}
         """
-        return influence(self, target, given or {})
+        return influence(self, target, as_given(given))
 
     @overload
     def most_probable(
@@ -273,7 +273,7 @@ class BayesNet(Fitted, InFiles):
         """
         if k is not None:
             checks.at_least("k", k, 1)
-        found = most_probable(self, given or {}, k)
+        found = most_probable(self, as_given(given), k)
         return found[0] if k is None else found
 
     @within_memory
@@ -290,7 +290,7 @@ class BayesNet(Fitted, InFiles):
             >>> edges.tolist(), density.round(4).tolist()
             ([1.0, 4.5, 9.0], [0.2143, 0.0556])
         """
-        given = given or {}
+        given = as_given(given)
         queries.check_targets(self, [target], given)
         edges = self.bin_edges(target)
         if edges[0] == edges[-1]:
@@ -340,13 +340,13 @@ class BayesNet(Fitted, InFiles):
             [[0.3, 0.7]]
         """
         queries.check_targets(self, [target], {})
-        frame = frame_of(self, data, target)
+        soft, frame = as_given(soft, "soft"), frame_of(self, data, target)
         asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
-        told = {*asked, *(soft or {}), *frame.columns}
+        told = {*asked, *soft, *frame.columns}
         tell_absent(self, [name for name in self.names if name not in told])
         codes = encode_frame(self, frame, unknown, optional=self.names)
         evidence = {}
-        for name, value in (soft or {}).items():
+        for name, value in soft.items():
             queries.check_targets(self, [name], {target: None})
             evidence[self.names.index(name)] = queries.log_likelihoods(self, name, value, len(codes))
             codes[:, self.names.index(name)] = MISSING
@@ -482,7 +482,7 @@ class BayesNet(Fitted, InFiles):
             >>> list(rows), bool(rows["size"].min() >= 5)
             (['kind', 'size'], True)
         """
-        net, given = intervened(self, do or {}, given or {})
+        net, given = intervened(self, as_given(do, "do"), as_given(given))
         return sample(net, n, seed, given)
 
     def __repr__(self) -> str:

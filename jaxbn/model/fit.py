@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import ArgumentError, known_name, suggest
+from jaxbn.inputs.checks import ArgumentError, known_name, mapping, suggest
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
 from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
 from jaxbn.inputs.missing import LOG
@@ -107,6 +107,7 @@ def fit(
         argument = "continuous" if continuous is not None else "discrete"
         raise ArgumentError(argument, "has no use with binnings, which name the continuous columns; leave it out")
     check_lines(lines)
+    binnings = mapping("binnings", binnings, "{column: cuts}, such as jaxbn.discretize(...).codings")
     groupings = {str(name): p for name, p in binnings.items() if isinstance(p, Grouping)}
     cuts = {
         str(name): p if isinstance(p, Binning) else Binning(np.asarray(p, np.float64))
@@ -145,7 +146,8 @@ def fit(
             tell_left_out(found.left_out)
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
-    ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
+    bounds = mapping("bounds", bounds, "{column: (low, high)}")
+    ends = {name: _bounds(name, table.values[name], cuts[name], bounds) for name in cuts}
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
     net = BayesNet(
         parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas,

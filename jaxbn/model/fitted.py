@@ -196,6 +196,7 @@ class Fitted:
             >>> jaxbn.fit({"a": [0, 1], "b": [0, 1]}, {"b": ["a"]}, {}, alpha={"b": 0.5}).weight("b")
             0.5
         """
+        check_variable(self, name)
         return self.alphas.get(name, 1.0 if self.alpha == "auto" else self.alpha)
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
@@ -208,8 +209,7 @@ class Fitted:
             >>> jaxbn.fit(data, {"c": ["a", "b"], "d": ["c"]}, {}).markov_blanket("a")
             ('b', 'c')
         """
-        if name not in self.parents:
-            raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, self.parents)}")
+        check_variable(self, name)
         return markov_blanket(self.parents, name)
 
     def __eq__(self, other: object) -> bool:
@@ -276,6 +276,7 @@ class Fitted:
         """
         from jaxbn.formats.record import state_labels
 
+        check_variable(self._net, name)
         return state_labels(self._net, name)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -372,6 +373,12 @@ class Fitted:
         from jaxbn.drawing.notebook import network_html
 
         return network_html(self._net)
+
+
+def check_variable(net: Fitted, name: str) -> None:
+    """Refuse a name that is not a variable's."""
+    if name not in net.parents:
+        raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, net.parents)}")
 
 
 def check_edges(name: str, edges: NDArray[np.float64]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import rounded, short_numbers
-from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.checks import mapping, suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import with_signs
@@ -72,6 +72,11 @@ def bins_of(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Codes of a continuous column, -1 where missing."""
     absent = np.isnan(values)
     return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
+
+
+def as_given(given: Any, argument: str = "given") -> Mapping[str, Any]:
+    """What is given by name, a Series too, such as a row of a frame; nothing for None."""
+    return mapping(argument, dict(given) if isinstance(given, pd.Series) else given, "{variable: value}")
 
 
 def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:

@@ -6,7 +6,7 @@ The probabilities of ``net.query`` are computed in `jaxbn.model.inference.questi
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.scores import Lean
 from jaxbn.cuts.words import rounded
-from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.columns import MISSING, encode
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
-from jaxbn.model.fitted import Fitted
+from jaxbn.model.fitted import Fitted, check_variable
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import log_ratios, range_ratios
 from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, numbers_of, observation_weights
@@ -151,13 +151,17 @@ def draw_levels(
     return drawn
 
 
+def listed_targets(targets: Any) -> list[str]:
+    """Targets as a list, a single one too."""
+    return [targets] if isinstance(targets, str) or not isinstance(targets, Iterable) else list(targets)
+
+
 def check_targets(net: Fitted, targets: Sequence[str], given: Mapping[str, Any]) -> None:
     """Refuse targets that are unknown, given or named twice."""
     if not targets:
         raise ValueError("targets is empty; name at least one variable")
     for name in targets:
-        if name not in net.parents:
-            raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, net.parents)}")
+        check_variable(net, name)
         if name in given:
             raise ValueError(f"{name!r} is both a target and given; leave it out of one of them")
     repeated = {name for name in targets if list(targets).count(name) > 1}

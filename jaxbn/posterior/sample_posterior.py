@@ -24,7 +24,7 @@ from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.learn import learn
-from jaxbn.learning.options import old_keywords
+from jaxbn.learning.options import as_start, old_keywords
 from jaxbn.learning.passes import Learned
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.posterior.chain import Chain, State
@@ -113,7 +113,7 @@ def sample_posterior(
         (150,)
     """
     deadline = math.inf if time_limit is None else time.monotonic() + checks.positive("time_limit", time_limit)
-    columns = as_columns(columns)
+    columns, start = as_columns(columns), as_start(start)
     named = [*as_constraints(constraints).named, *(() if graph is None else arcs_and_names(graph)[1])]
     table = columns.table(data, missing, keep=[*named, *(() if start is None else start.names)])
     options = as_method(method, max_bins, table.continuous)

@@ -55,11 +55,15 @@ class Constraints:
     links: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:  # iterators are read once, here
-        read: dict[str, Callable[[Any], Any]] = {"required": _each, "forbidden": _each, "links": dict}
+        read: dict[str, Callable[[Any], Any]] = {"required": _each, "forbidden": _each}
         read["tiers"] = lambda tiers: map(checks.listed, tiers)
-        for each in fields(self):
-            found = read.get(each.name, checks.listed)(getattr(self, each.name))
-            object.__setattr__(self, each.name, found if isinstance(found, dict) else tuple(found))
+        for argument in ("required", "forbidden", "tiers", "roots", "leaves"):
+            given = getattr(self, argument)
+            if not isinstance(given, Iterable):
+                raise checks.ArgumentTypeError(argument, f"must be a list, got {given!r}", value=given)
+            object.__setattr__(self, argument, tuple(read.get(argument, checks.listed)(given)))
+        form = "{(column, column): probability}"
+        object.__setattr__(self, "links", dict(checks.mapping("links", self.links, form)))
 
     @property
     def named(self) -> list[str]:

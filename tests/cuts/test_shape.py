@@ -292,3 +292,21 @@ def test_inside_bins_with_a_shape():
     assert edges.tolist() == [0.0, 1.0, 2.0, 4.0]
     assert of.tolist() == [0, 0, 1]
     np.testing.assert_allclose(share, [0.9, 0.1, 1.0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.repeat([0.0, 8034.0], [59, 1]),  # days: one of them 9999-12-31 in place of what is not known
+        np.repeat([18263.0, 2932896.0], [59, 1]),
+        10.0 ** -np.linspace(0, 323, 60),  # p-values
+        np.append(10.0 ** -np.linspace(250, 323, 60), 0.0),
+        np.append(np.linspace(-1, 1, 60), 1.7976931348623157e308),
+        1e-307 * np.arange(60) ** 1.1,
+        1e-320 * np.arange(60),
+    ],
+)
+def test_shapes_of_numbers_near_the_ends_of_the_floats(values: np.ndarray) -> None:
+    for shape in column_shapes(sort_values(values)):  # warnings are errors here
+        assert np.isfinite([shape.log_evidence, shape.recording.step, *shape.masses]).all()
+        assert shape.masses.sum() == pytest.approx(1)

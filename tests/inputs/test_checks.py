@@ -50,3 +50,16 @@ def test_one_of_lists_the_choices() -> None:
 def test_numbers_name_the_first_bad_row() -> None:
     with pytest.raises(ArgumentError, match=r"values must be finite, got nan in row 1 \(1 such rows\)"):
         checks.numbers("values", [1.0, np.nan])
+
+
+def test_a_suggestion_shows_levels_as_they_are() -> None:
+    assert checks.suggest("4", [4, 6]) == "did you mean 4?"
+    assert checks.suggest("x", [4, "y"]) == "known: 4, 'y'"
+
+
+def test_names_and_mappings_of_another_type_name_the_argument() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^roots must be a list of names, got 3$"):
+        checks.listed(3, "roots")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match=r"^cuts must be \{column: cuts\}, got \[1\]$"):
+        checks.mapping("cuts", [1], "{column: cuts}")
+    assert checks.mapping("cuts", None, "") == {}

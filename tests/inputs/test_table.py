@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import jaxbn
 from jaxbn.inputs.columns import encode
 from jaxbn.inputs.table import Table, as_frame, as_table
 
@@ -303,3 +304,18 @@ def test_a_description_reads_well() -> None:
         "30 rows, 1 column: 1 continuous, 0 discrete",
         "  people  continuous  2385400 to 2385429, 30 distinct   more than 20 integers",
     ]
+
+
+def test_integers_that_are_all_missing_say_nothing() -> None:
+    net = jaxbn.fit({"x": [1, 2, 3], "k": ["a", "b", "a"]}, {}, {"x": [1.5]})
+    rows = pd.DataFrame({"x": pd.array([None, None], dtype="Int64"), "k": ["a", "b"]})
+    assert net.predict_proba(rows, "k").shape == (2, 2)  # warnings are errors here
+
+
+def test_the_form_of_dates_is_of_a_column_of_text() -> None:
+    with pytest.raises(ValueError, match="dates names 'when', which is not a column of the data"):
+        as_table({"day": ["20200131", "20200201"]}, dates={"when": "%Y%m%d"})
+    known = jaxbn.Columns(dates={"day": "%Y%m%d"})
+    assert known.table({"day": ["20200131", "20200201"]}).units["day"].kind == "date"
+    with pytest.raises(ValueError, match=r"dates has a form for 'day', which holds numbers, no text; .*astype"):
+        known.table({"day": [20200131, 20200201]})

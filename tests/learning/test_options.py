@@ -173,3 +173,27 @@ def test_a_network_for_a_target() -> None:
     assert net.parents["class"] == ()
     assert net.search.search == "target"
     assert (net.predict(iris, "class").to_numpy() == iris["class"].to_numpy()).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": {"a": ["b"]}}, r"start must be a network, got \{'a': \['b'\]\}; of a known graph pass jaxbn.fit"),
+        ({"columns": "a"}, r"columns must be jaxbn.Columns\(...\) or \{column: kind\}, got 'a'"),
+        ({"target": ["b"]}, r"target names \['b'\], which is not a discrete column; known: 'b'"),
+    ],
+)
+def test_options_of_another_type_name_the_argument(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        jaxbn.learn(DATA, progress=False, **options)
+
+
+def test_the_start_of_a_posterior_is_a_network() -> None:
+    with pytest.raises(TypeError, match="start must be a network, got 'x'"):
+        jaxbn.sample_posterior(DATA, start="x", progress=False)  # type: ignore[arg-type]
+
+
+def test_what_is_known_of_columns_is_named() -> None:
+    for options in ({"merge_levels": True}, {"cuts": 3}, {"labels": ["low", "high"]}):
+        with pytest.raises(TypeError, match=f"^{next(iter(options))} must be "):
+            jaxbn.Columns(**options)  # type: ignore[arg-type]

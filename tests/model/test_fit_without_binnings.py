@@ -32,3 +32,11 @@ def test_kinds_are_named_where_there_are_no_binnings() -> None:
 def test_a_table_of_levels_alone_needs_no_binnings() -> None:
     data = {"a": ["x", "y"], "b": ["u", "v"]}
     assert jaxbn.fit(data, {"b": ["a"]}) == jaxbn.fit(data, {"b": ["a"]}, {})
+
+
+def test_binnings_and_bounds_that_are_none() -> None:
+    data = {"size": [1.5, 2.5, 7.5, 9.5]}
+    with pytest.raises(TypeError, match=r"binnings must be \{column: cuts\}, such as jaxbn.discretize\(...\).codings"):
+        jaxbn.fit(data, {}, jaxbn.discretize(data, {}))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"bounds must be \{column: \(low, high\)\}, got 3"):
+        jaxbn.fit(data, {}, {"size": [4.5]}, bounds=3)  # type: ignore[arg-type]

@@ -198,3 +198,24 @@ def test_tables_have_labels() -> None:
     np.testing.assert_allclose(table.loc[(4.0, "a, b")].to_numpy(), net.tables["y"][1, 0])
     with pytest.raises(ValueError, match="'z' is not a variable"):
         net.cpt("z")
+
+
+def test_what_is_given_may_be_a_row_of_a_frame() -> None:
+    rows = pd.DataFrame({"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]})
+    net = jaxbn.fit(rows, {"size": ["kind"]}, {"size": [4.5]})
+    assert net.query("kind", rows.iloc[2][["size"]]).equals(net.query("kind", {"size": 7.0}))
+    assert net.most_probable(rows.iloc[2]).states == net.most_probable(dict(rows.iloc[2])).states
+
+
+@pytest.mark.parametrize("argument", ["given", "do"])
+def test_what_is_given_is_by_name(argument: str) -> None:
+    net = jaxbn.fit({"kind": ["a", "b"]}, {}, {})
+    with pytest.raises(TypeError, match=rf"^{argument} must be {{variable: value}}, got 'kind'$"):
+        net.query("kind", **{argument: "kind"})  # type: ignore[arg-type]
+
+
+def test_names_of_no_variable() -> None:
+    net = jaxbn.fit({"kind": ["a", "b"]}, {}, {})
+    for asked in (net.query, net.weight, net.state_labels, net.markov_blanket):
+        with pytest.raises(ValueError, match="3 is not a variable of the network; known: 'kind'"):
+            asked(3)  # type: ignore[operator]

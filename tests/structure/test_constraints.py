@@ -219,3 +219,9 @@ def test_a_mapping_stands_for_constraints():
         jaxbn.learn(rows, constraints={"tier": []}, progress=False)
     with pytest.raises(TypeError, match=r"constraints must be jaxbn.Constraints\(...\), got 3"):
         jaxbn.learn(rows, constraints=3, progress=False)
+
+
+@pytest.mark.parametrize("options", [{"tiers": 3}, {"required": None}, {"roots": 3}, {"links": [("a", "b", 0.3)]}])
+def test_constraints_of_another_type_name_the_argument(options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"^{next(iter(options))} must be "):
+        jaxbn.Constraints(**options)

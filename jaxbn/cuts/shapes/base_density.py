@@ -32,6 +32,9 @@ EVERY_VALUE = 256  # up to so many distinct values every gap is a position
 NEGLIGIBLE = 1e-14  # share of the evidence below which further numbers of bins are not looked at
 LEAST = 1e-200  # smallest density kept, as a share of the mean density
 
+SHORTEST = 1e-300
+"""Shortest cell, also as a share of the range: the density in shorter ones would be no float."""
+
 TINY, HUGE = 1e-280, 1e250
 """Smaller chances are taken to be zero, as denormal floats are slow; larger sums are computed by logarithms."""
 
@@ -51,7 +54,7 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
     A constant column has none. The cost of the digit weights is taken off their evidence.
     """
     column = distinct(ordered, weights)
-    if len(column.values) < 2 or not np.isfinite(column.values[-1] - column.values[0]):
+    if len(column.values) < 2 or not SHORTEST < column.values[-1] - column.values[0] < np.inf:
         return ()
     found = recorded(*column)
     tried = [(Recording(found.step), 0.0)]
@@ -117,10 +120,11 @@ def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64
         kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(before) - 1))
     gaps = midpoints(values[kept], values[kept + 1])
     knots = np.concatenate([[values[0] - recording.half], gaps, [values[-1] + recording.half]])
-    # neighbours may be so close that no number lies between them, or none on the ruler from 0 to 1: rows at one knot
-    # belong to the cell that it begins
+    # neighbours may be so close that no number lies between them, or none on the ruler from 0 to 1, or that the density
+    # there would be no float: rows at one knot belong to the cell that it begins
     ends = recording.length(knots)
-    first = np.unique(ends / (ends[-1] - ends[0]), return_index=True)[1]
+    span = ends[-1] - ends[0]
+    first = np.flatnonzero(np.diff(ends / span, prepend=-np.inf) > SHORTEST * max(1.0, 1.0 / span))
     first[-1] = len(knots) - 1
     knots = knots[first]
     running = np.concatenate([[0], before[kept], [counts.sum()]])[first]

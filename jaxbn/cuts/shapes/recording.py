@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 FINEST = 2.0**-24
 """Share of the largest value below which a step below 1 is that of the float format, not one that somebody chose."""
 
+SMALLEST, LARGEST = -300, 300  # powers of ten between which the range of a grid lies: beyond, cells are no floats
 NEAR = 1e-3  # share of a step by which a value may miss the grid: 9.899999 was 9.9 once
 
 MULTIPLES = (10.0, 6.0, 5.0, 3.6, 2.5, 2.0)
@@ -127,7 +128,7 @@ def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recordin
 def recording_step(values: NDArray[np.float64]) -> float:
     """The coarsest step of which all values are multiples, 0 if they lie on no grid that somebody would choose."""
     low, high = float(values[0]), float(values[-1])
-    if not (high > low and np.isfinite(high - low)):
+    if not 10.0**SMALLEST < high - low < 10.0**LARGEST:
         return 0.0
     largest = max(abs(low), abs(high))
     coarsest, few = int(np.floor(np.log10(high - low))), values[:: len(values) // 100 + 1]
@@ -199,6 +200,7 @@ def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tup
     # half a row more on both sides: a class that never occurs keeps a positive weight, and so a finite log density
     ratio = (seen + 0.5) / (expected + 0.5)
     share, usual = seen / seen.sum(), expected / expected.sum()
-    told = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / usual), 0.0).sum()
+    known = seen > 0  # of a class without values in reach none may be expected either
+    told = (seen[known] * np.log(share[known] / usual[known])).sum()
     weights = ratio[class_of] / ratio[class_of].mean()
     return _Preferred(weights, float(told) - 0.5 * len(divisors) * np.log(max(counts.sum(), 2)))
