@@ -31,9 +31,7 @@ QUANTILES = 160  # positions at even shares of the rows. A value more frequent t
 EVERY_VALUE = 256  # up to so many distinct values every gap is a position
 NEGLIGIBLE = 1e-14  # share of the evidence below which further numbers of bins are not looked at
 LEAST = 1e-200  # smallest density kept, as a share of the mean density
-
-SHORTEST = 1e-300
-"""Shortest cell, also as a share of the range: the density in shorter ones would be no float."""
+SHORTEST = 1e-300  # shortest cell, also as a share of the range: the density in shorter ones would be no float
 
 TINY, HUGE = 1e-280, 1e250
 """Smaller chances are taken to be zero, as denormal floats are slow; larger sums are computed by logarithms."""
