@@ -174,8 +174,11 @@ def _read(column: pd.Series, unit: Unit) -> pd.Series | None:
         short = column.str.fullmatch(r"-?\d+:\d\d", na=False)  # hours and minutes
         return pd.to_timedelta(column.where(~short, column + ":00"), errors="coerce")
     form = unit.form or next(_forms(column.dropna().drop_duplicates().iloc[:SAMPLE]), None)
-    if form is None:
-        return None
+    return None if form is None else _dates(column, form)
+
+
+def _dates(column: pd.Series, form: str) -> pd.Series:
+    """Text as dates of one form, missing where it is none."""
     times = pd.to_datetime(column, format=form, errors="coerce")
     if (times.isna() & column.notna()).any():
         rewritten = column.map(lambda text: _in_form(text, form), na_action="ignore")
@@ -186,7 +189,7 @@ def _read(column: pd.Series, unit: Unit) -> pd.Series | None:
 def _unit_of_text(name: str, column: pd.Series, form: str | None, must: bool) -> Unit:
     known = column.dropna()
     if form is not None:
-        times = pd.to_datetime(known, format=form, errors="coerce")
+        times = _dates(known, form)
         if times.notna().all():
             return _unit(times, form)
         if must:
@@ -197,7 +200,7 @@ def _unit_of_text(name: str, column: pd.Series, form: str | None, must: bool) ->
         return NUMBER
     if sample.str.fullmatch(CLOCK).all() and known.str.fullmatch(CLOCK).all():
         return Unit("duration")
-    read = [(each, pd.to_datetime(known, format=each, errors="coerce")) for each in _forms(sample)]
+    read = [(each, _dates(known, each)) for each in _forms(sample)]
     found = [(each, times) for each, times in read if times.notna().all()]
     if not found:
         return NUMBER
