@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.counts.codes import Codes, compact_known, joint
 from jaxbn.inputs import checks
+from jaxbn.runtime.threads import in_threads
 
 MAX_CONFIGURATIONS = 10**300  # largest product of cardinalities: beyond it a float overflows
 
@@ -78,12 +79,15 @@ def factors_of(
     in which the outcome has one state (docs/maths.md, "Missing entries"). `child_states` are the cardinalities of the
     children, where they are known to be more than these rows show.
     """
-    factors = [parents_factor([_column(codes) for codes in parents], n_rows)]
-    for i, (codes, spouses) in enumerate(children):
-        child, others = _column(codes), [_column(spouse) for spouse in spouses]
+
+    def factor(i: int) -> Factor:
+        if i < 0:
+            return parents_factor([_column(codes) for codes in parents], n_rows)
+        child, others = _column(children[i][0]), [_column(spouse) for spouse in children[i][1]]
         k = child[1] if child_states is None else child_states[i]
-        factors.append(child_factor(child, others, n_rows, k, f"spouses of children[{i}]"))
-    return factors
+        return child_factor(child, others, n_rows, k, f"spouses of children[{i}]")
+
+    return in_threads(factor, range(-1, len(children)), rows=n_rows)
 
 
 def factors_at(parents: Sequence[Codes], children: Sequence[Child], rows: NDArray[np.intp]) -> list[Factor]:

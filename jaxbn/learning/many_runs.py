@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from jaxbn.cuts.shapes.base_density import column_shapes
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.checkpoint import Checkpoint, exchanged
 from jaxbn.learning.passes import Learned, Settled, Watcher
@@ -50,6 +52,11 @@ class OneRun:
         before = runs.solver.binnings.copy()
         learned = run_alone(runs.learner(number, found, lambda *_: None), runs.solver)
         return (number, learned, {key: own for key, own in runs.solver.binnings.items() if key not in before}), None
+
+
+def _shapes(data: CodedTable, name: str) -> tuple[tuple[str, tuple[Shape, ...]], None]:
+    """A column's shapes, for worker processes."""
+    return (name, column_shapes(data.ordered[name])), None
 
 
 @dataclass
@@ -98,8 +105,10 @@ class ManyRuns:
     def _do_there(self, todo: Sequence[int], job: OneRun, count: int) -> None:
         began, answers = time.monotonic(), self.runs.solver.binnings
         questions = [(i, dict(self.found), answers.copy()) for i in todo]
-        for name in job.data.ordered:  # found once, and sent with the table
-            job.data.shapes_of(name)
+        if not (job.data.shapes or job.data.flat or job.data.origin):  # found once, and sent with the table
+            shapes = partial(_shapes, job.data)
+            with workers.in_workers(shapes, job.data.ordered, job.data.table.n_rows, at_once=True) as known:
+                job.data.shapes.update(known)
         with workers.in_workers(job, questions, job.data.table.n_rows, at_once=True) as found:
             for number, learned, new in found:
                 answers |= new

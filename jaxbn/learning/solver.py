@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
 from jaxbn.counts.device import Deferred, suits_device, tables_of
-from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
+from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
@@ -31,7 +31,6 @@ from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family, score_families
 
 MANY_PLACED = 2**10  # with fewer rows cuts are placed down to single ones in less time than threads need to begin
-MOST_CODES = 2**22  # rows of all factors that are remembered, at most
 MOST_TABLES = 2**12  # counts of factors that are remembered, at most
 
 
@@ -66,7 +65,6 @@ class Solver:
     options: Method
     binnings: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
-    factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
     tables: dict[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=dict)
 
     def answer(self, question: Question) -> Any:
@@ -134,33 +132,12 @@ class Solver:
 
     def _factors(self, cut: Cut, rows: Any, n_rows: int) -> list[Factor]:
         """The blanket of a variable in some rows, those that have it."""
-        if not self.data.table.holes and n_rows <= MOST_CODES:  # these are all rows, in another order
-            families = [(None, cut.parents), *cut.children]
-            return in_threads(lambda family: self._factor(*family, n_rows).at(rows), families, rows=n_rows)
         return factors_of(
             [parent.taken(rows) for parent in cut.parents],
             [(child.taken(rows), [spouse.taken(rows) for spouse in spouses]) for child, spouses in cut.children],
             n_rows,
             [child.n_states for child, _ in cut.children] if self.data.table.holes else None,
         )
-
-    def _factor(self, child: Column | None, others: Sequence[Column], n_rows: int) -> Factor:
-        """The factor of a child and the spouses, or of all parents, in the order of the table.
-
-        It is cached: when a variable is cut again, usually only one of its neighbours has changed.
-        """
-        key = None if child is None else child.key, tuple(other.key for other in others)
-        made = self.factors.get(key)
-        if made is None:
-            if len(self.factors) * n_rows > MOST_CODES:
-                self.factors.clear()
-            columns = [(other.codes, other.n_states, False) for other in others]
-            if child is None:
-                made = parents_factor(columns, n_rows)
-            else:
-                made = child_factor((child.codes, child.n_states, False), columns, n_rows, child.n_states)
-            self.factors[key] = made
-        return made
 
     def _counted_factors(self, cut: Cut, order: NDArray[np.integer]) -> list[Factor] | None:
         """The blanket where a device counts it, and the host sees the counts of each family only; else None."""
