@@ -210,23 +210,11 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
 def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.integer], size: int) -> list[float]:
     """A price that leads to the number of intervals that is best in the coarse copy; one that rules out larger numbers.
 
-    Where few intervals are allowed, the last number is often the best. Its price then lies between what that interval
-    gains and what one more would, which may be close together: so the cuts of these numbers move to their best rows.
+    At a price that leads to the best number, smaller ones are ruled out whose charge for each interval less is lower
+    than it, and larger ones whose charge for each interval more is higher.
     """
-    charge, sweeps = hull.charge, Sweeps(groups.rows)
-    for _ in range(REFINEMENTS + 1):
-        with CostMatrix(GroupedRows(groups.rows, some)) as matrix:
-            costs = matrix.layers(len(charge) + 1)[: len(charge) + 1]
-            best = int(np.argmin(charge[: len(costs)] + costs[: len(charge)])) + 1
-            near = {k: matrix.layer_cuts(k) for k in range(max(best - 1, 2), min(best + 1, len(costs)) + 1)}
-        some = closer(groups.positions, some, np.unique([cut + 1 for cuts in near.values() for cut in cuts]), size)
-    for k, cuts in near.items():
-        costs[k - 1] = sweeps.best_rows(Solution(float(costs[k - 1]), cuts, 0.0)).cost
-    before = costs[best - 2] - costs[best - 1] if best > 1 else np.inf
-    after = costs[best - 1] - costs[best] if best < len(costs) else 0.0
-    # at a price that leads to the best number, smaller ones are ruled out whose charge for each interval less is lower
-    # than it, and larger ones whose charge for each interval more is higher
-    numbers, prices = np.arange(1, len(charge) + 1), list[float]()
+    charge, numbers, prices = hull.charge, np.arange(1, len(hull.charge) + 1), list[float]()
+    best, before, after = _gains_at_best(groups, charge, some, size)
     fewer, more = numbers < best, numbers > best
     if fewer.any():
         least = max(after, ((charge[best - 1] - charge[fewer]) / (best - numbers[fewer])).max())
@@ -235,6 +223,27 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.integer]
         most = float(((charge[more] - charge[best - 1]) / (numbers[more] - best)).min())
         prices.append(most - min(SAFE * most, (most - after) / 2))
     return [price for price in prices if price > 0] or [max(hull.slope(best), 1e-3)]
+
+
+def _gains_at_best(
+    groups: GroupedRows, charge: NDArray[np.float64], some: NDArray[np.integer], size: int
+) -> tuple[int, float, float]:
+    """The number of intervals that is best in the coarse copy, what the last of them gains, and what one more would.
+
+    Where few intervals are allowed, the last number is often the best, and the two gains may be close together. So the
+    cuts of these numbers move to their best rows.
+    """
+    for _ in range(REFINEMENTS + 1):
+        with CostMatrix(GroupedRows(groups.rows, some)) as matrix:
+            costs = matrix.layers(len(charge) + 1)[: len(charge) + 1]
+            best = int(np.argmin(charge[: len(costs)] + costs[: len(charge)])) + 1
+            near = {k: matrix.layer_cuts(k) for k in range(max(best - 1, 2), min(best + 1, len(costs)) + 1)}
+        some = closer(groups.positions, some, np.unique([cut + 1 for cuts in near.values() for cut in cuts]), size)
+    sweeps = Sweeps(groups.rows)
+    for k, cuts in near.items():
+        costs[k - 1] = sweeps.best_rows(Solution(float(costs[k - 1]), cuts, 0.0)).cost
+    before = costs[best - 2] - costs[best - 1] if best > 1 else np.inf
+    return best, float(before), float(costs[best - 1] - costs[best]) if best < len(costs) else 0.0
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
