@@ -49,14 +49,13 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
         frame = _frame_of_array(data, names)
     if frame.shape[1] == 0:
         raise wrong_data("has no columns; pass a DataFrame or dict with at least one column")
-    labels = [str(label) for label in frame.columns]
-    repeated = sorted({label for label in labels if labels.count(label) > 1})
-    if repeated:
+    labels = pd.Index([str(label) for label in frame.columns])
+    if repeated := sorted(set(labels[labels.duplicated()])):
         raise wrong_data(
             f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name"
         )
     frame = frame.copy(deep=False)  # so that the user's own keeps its labels and columns
-    frame.columns, frame.index = pd.Index(labels), pd.RangeIndex(len(frame))
+    frame.columns, frame.index = labels, pd.RangeIndex(len(frame))
     return _as_entries(frame)
 
 
@@ -141,7 +140,9 @@ def _as_entries(frame: pd.DataFrame) -> pd.DataFrame:
     changed: dict[str, Any] = {}
     for name in frame.columns:
         column = frame[name]
-        if isinstance(column.dtype, pd.ArrowDtype) and _is_odd(column.dtype):
+        kind, text = column.dtype.kind, types.is_string_dtype(column.dtype)
+        # with lists, dates and times of day of Arrow pandas can do little but hand out the entries
+        if isinstance(column.dtype, pd.ArrowDtype) and ((kind == "O" and not text) or str(column.dtype)[:4] == "date"):
             changed[name] = column = column.astype(object)
         if column.dtype.kind != "O" and not types.is_string_dtype(column.dtype):
             continue
@@ -153,8 +154,3 @@ def _as_entries(frame: pd.DataFrame) -> pd.DataFrame:
         elif types.infer_dtype(column, skipna=True) == "string" and (where := column.isin([MISSING_LEVEL])).any():
             changed[name] = column.mask(where, None)
     return frame.assign(**changed) if changed else frame
-
-
-def _is_odd(dtype: pd.ArrowDtype) -> bool:
-    """Whether pandas can do little with a type of Arrow but hand out its entries: lists, dates, times of day."""
-    return (dtype.kind == "O" and not types.is_string_dtype(dtype)) or str(dtype).startswith("date")

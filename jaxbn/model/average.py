@@ -209,7 +209,7 @@ class AverageNet(InFiles):
             >>> jaxbn.AverageNet(nets).effect("kind", "size")["mean"].tolist()
             [4.25, 5.25]
         """
-        if not (checks.is_number(coverage) and 0 < coverage <= 1):
+        if not (isinstance(coverage, int | float | np.floating) and 0 < coverage <= 1):
             raise checks.ArgumentError("coverage", f"must be a share above 0, at most 1, not {coverage!r}")
         rng = np.random.default_rng(seed)
         means, lows, highs = [], [], []

@@ -78,9 +78,9 @@ def double() -> Iterator[None]:
     """
     # entered around jitted calls, never inside of them, and restored on the way out: the caller's settings are the
     # caller's
-    usual = (jax.numpy_dtype_promotion("standard"), jax.transfer_guard("allow"))
+    promotion = (jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"))
     checks = (jax.debug_infs(False), jax.debug_nans(False), jax.disable_jit(False))
     with ExitStack() as stack:
-        for setting in (jax.enable_x64(True), *usual, *checks):
+        for setting in (jax.enable_x64(True), jax.transfer_guard("allow"), *promotion, *checks):
             stack.enter_context(setting)
         yield

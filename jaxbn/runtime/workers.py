@@ -11,6 +11,7 @@ import atexit
 import logging
 import multiprocessing
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
@@ -63,7 +64,7 @@ class _Kept(NamedTuple):
     pool: Any
     size: int
     env: dict[str, str]
-    folder: tempfile.TemporaryDirectory[str]
+    folder: Path
     until: float = 0.0  # by time.monotonic()
     job: Any = None  # the last one: asked again, it is where it was, with all that it remembers
     n_jobs: int = 0  # so far
@@ -216,7 +217,7 @@ def _pool(size: int) -> Any:
         end()
         # an idle worker ends by itself, but later than it is asked again: none goes while a question is on its way
         pool = ProcessPoolExecutor(size, initializer=_begin, env=env, timeout=2 * STAYS)
-        _kept = _Kept(pool, size, env, tempfile.TemporaryDirectory(prefix="jaxbn"))
+        _kept = _Kept(pool, size, env, Path(tempfile.mkdtemp(prefix="jaxbn")))
     return _kept.pool
 
 
@@ -226,9 +227,9 @@ def _file_of(job: Job[Any, Any]) -> Path:
     assert _kept is not None
     if _kept.job is not job:
         number = _kept.n_jobs + 1
-        Path(_kept.folder.name, str(number)).write_bytes(pickle.dumps((job, LOG.getEffectiveLevel())))
+        (_kept.folder / str(number)).write_bytes(pickle.dumps((job, LOG.getEffectiveLevel())))
         _kept = _kept._replace(job=job, n_jobs=number)
-    return Path(_kept.folder.name, str(_kept.n_jobs))
+    return _kept.folder / str(_kept.n_jobs)
 
 
 @atexit.register
@@ -237,7 +238,7 @@ def end() -> None:
     global _kept
     if _kept is not None:
         _kept.pool.shutdown(wait=True, kill_workers=True)
-        _kept.folder.cleanup()
+        shutil.rmtree(_kept.folder, ignore_errors=True)
         _kept = None
 
 

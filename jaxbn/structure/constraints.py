@@ -242,7 +242,7 @@ def _log_odds(
         if first == second or pair in found:
             why = "is linked with itself" if first == second else "is there twice"
             raise ArgumentError("links", f"has the pair ({first!r}, {second!r}), which {why}; leave it out")
-        if not checks.is_number(p) or not 0 < p < 1:
+        if not isinstance(p, int | float | np.floating) or not 0 < p < 1:
             why = f"gives ({first!r}, {second!r}) the probability {p!r}; give one between 0 and 1, or put the arc into "
             raise ArgumentError("links", why, Mention("required"), " or ", Mention("forbidden"))
         if {(first, second), (second, first)} <= banned:

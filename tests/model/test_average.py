@@ -195,6 +195,8 @@ def test_the_range_of_an_effect_is_that_of_drawn_tables() -> None:
 
 
 def test_effects_over_networks_refuse_what_they_cannot_answer() -> None:
+    with pytest.raises(ValueError, match="coverage must be a share above 0, at most 1, not '0'"):
+        AVERAGE.effect("size", "age", coverage="0")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="coverage must be a share above 0, at most 1, not 0"):
         AVERAGE.effect("size", "age", coverage=0)
     with pytest.raises(ValueError, match="name one of them"):

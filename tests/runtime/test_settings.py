@@ -13,6 +13,7 @@ import jaxbn
 SETTINGS = {
     "no jit": lambda: jax.disable_jit(),
     "strict promotion": lambda: jax.numpy_dtype_promotion("strict"),
+    "ranks that must agree": lambda: jax.numpy_rank_promotion("raise"),
     "no infinities": lambda: jax.debug_infs(True),
     "no transfers": lambda: jax.transfer_guard("disallow"),
 }

@@ -179,6 +179,7 @@ def test_groups_of_columns_stand_for_each_of_them() -> None:
     ("known", "told"),
     [
         ({"links": {("a", "b"): 1.0}}, r"links gives \('a', 'b'\) the probability 1.0; give one between 0 and 1"),
+        ({"links": {("a", "b"): "0.5"}}, r"links gives \(.a., .b.\) the probability .0.5.; give one between 0 and 1"),
         ({"links": {("a", "x"): 0.5}}, r"links .*'x'"),
         ({"links": {("a", "b"): 0.5, ("b", "a"): 0.4}}, r"has the pair \('b', 'a'\), which is there twice"),
         ({"links": {("a", "b"): 0.5}, "roots": ["a", "b"]}, r"'a', 'b'.* rule out both directions"),

@@ -129,7 +129,7 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
 
 def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
     values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
-    return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
+    return float(np.fmin.reduce(values, initial=low)), float(np.fmax.reduce(values, initial=high))
 
 
 def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
