@@ -149,13 +149,12 @@ def learn(
         raise ArgumentError("start", "has no use with ", Mention("search", "k2"), "; leave one of them out")
     plan = plan._replace(begin=start, lines=lines)
     if target is not None:
-        _refuse_with_target(
-            start=start is not None,
-            search=search,
-            constraints=constraints.named,
-            restarts=restarts,
-            checkpoint=checkpoint,
-        )
+        unused = {"search": search, "constraints": constraints.named, "restarts": restarts, "checkpoint": checkpoint}
+        for argument, value in {"start": start is not None, **unused}.items():
+            if value and value != "auto":
+                raise ArgumentError(
+                    argument, "has no use with ", Mention("target"), "; leave one of them out", value=value
+                )
         with limits.within(time_limit and checks.positive("time_limit", time_limit)):
             return _for_target(table, target, plan, columns, began)
     coded = plan.coded(table)
@@ -169,12 +168,6 @@ def learn(
     if limits.interrupted():
         limits.answered(found)
     return replace(net, search=replace(net.search, never=tuple(never) or None))
-
-
-def _refuse_with_target(**given: Any) -> None:
-    for argument, value in given.items():
-        if value and value != "auto":
-            raise ArgumentError(argument, "has no use with ", Mention("target"), "; leave one of them out", value=value)
 
 
 def _for_target(table: Table, target: str, plan: Plan, columns: Columns, began: float) -> BayesNet:

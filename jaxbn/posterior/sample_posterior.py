@@ -152,7 +152,10 @@ def sample_posterior(
             widths = {name: options.narrowest(name, coded.ordered[name]) for name in table.continuous}
             bins = {name: options.most_bins(name) for name in table.continuous}
             likely = kept.starts[0].binnings
-            _keep_shapes(coded, likely)
+            # every column has the one shape that suits some cuts best: what is drawn is cuts and arcs
+            for name, coding in (likely if limits.over() else shaped(coded, likely)).items():
+                if isinstance(coding, Binning) and not coded.flat:
+                    coded.shapes[name] = () if coding.shape is None else (coding.shape,)
             charge = arc_charge(table.n_rows, bool(table.continuous), options.arc_gain)
             chain = Chain(coded, rules, grid, widths, bins, fixed is None, charge, likely)
             for c, begin in enumerate(kept.starts):
@@ -184,13 +187,6 @@ def _tell_disagreement(found: Posterior, chains: int) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
-    """Leave every column the one shape that suits some cuts best: what is drawn is cuts and arcs."""
-    for name, coding in (codings if limits.over() else shaped(data, codings)).items():  # or those that they have
-        if isinstance(coding, Binning) and not data.flat:
-            data.shapes[name] = () if coding.shape is None else (coding.shape,)
 
 
 Standings = dict[int, tuple[int, State]]
