@@ -54,9 +54,9 @@ class OneRun:
         return (number, learned, {key: own for key, own in runs.solver.binnings.items() if key not in before}), None
 
 
-def _shapes(data: CodedTable, name: str) -> tuple[tuple[str, tuple[Shape, ...]], None]:
-    """A column's shapes, for worker processes."""
-    return (name, column_shapes(data.ordered[name])), None
+def _shapes(data: CodedTable, names: Sequence[str]) -> tuple[dict[str, tuple[Shape, ...]], None]:
+    """The shapes of some columns, for worker processes."""
+    return {name: column_shapes(data.ordered[name]) for name in names}, None
 
 
 @dataclass
@@ -106,9 +106,11 @@ class ManyRuns:
         began, answers = time.monotonic(), self.runs.solver.binnings
         questions = [(i, dict(self.found), answers.copy()) for i in todo]
         if not (job.data.shapes or job.data.flat or job.data.origin):  # found once, and sent with the table
-            shapes = partial(_shapes, job.data)
-            with workers.in_workers(shapes, job.data.ordered, job.data.table.n_rows, at_once=True) as known:
-                job.data.shapes.update(known)
+            names = [*job.data.ordered]  # in as many parts as there are runs: more would ask for more workers
+            parts = [names[k::count] for k in range(count)]
+            with workers.in_workers(partial(_shapes, job.data), parts, job.data.table.n_rows, at_once=True) as known:
+                for own in known:
+                    job.data.shapes.update(own)
         with workers.in_workers(job, questions, job.data.table.n_rows, at_once=True) as found:
             for number, learned, new in found:
                 answers |= new
