@@ -152,9 +152,8 @@ def learn(
         unused = {"search": search, "constraints": constraints.named, "restarts": restarts, "checkpoint": checkpoint}
         for argument, value in {"start": start is not None, **unused}.items():
             if value and value != "auto":
-                raise ArgumentError(
-                    argument, "has no use with ", Mention("target"), "; leave one of them out", value=value
-                )
+                why = "has no use with ", Mention("target"), "; leave one of them out"
+                raise ArgumentError(argument, *why, value=value)
         with limits.within(time_limit and checks.positive("time_limit", time_limit)):
             return _for_target(table, target, plan, columns, began)
     coded = plan.coded(table)

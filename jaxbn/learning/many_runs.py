@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.checkpoint import Checkpoint, exchanged
@@ -56,7 +55,7 @@ class OneRun:
 
 def _shapes(data: CodedTable, names: Sequence[str]) -> tuple[dict[str, tuple[Shape, ...]], None]:
     """The shapes of some columns, for worker processes."""
-    return {name: column_shapes(data.ordered[name]) for name in names}, None
+    return {name: data.found_shapes(name) for name in names}, None
 
 
 @dataclass

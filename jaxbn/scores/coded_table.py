@@ -73,11 +73,12 @@ class CodedTable:
             return self.origin.shapes_of(name)
         if name not in self.shapes:
             unknown = [each for each in self.ordered if each not in self.shapes]
-            found = in_threads(self._found_shapes, unknown, rows=self.table.n_rows)
+            found = in_threads(self.found_shapes, unknown, rows=self.table.n_rows)
             self.shapes.update(zip(unknown, found, strict=True))
         return self.shapes[name]
 
-    def _found_shapes(self, name: str) -> tuple[Shape, ...]:
+    def found_shapes(self, name: str) -> tuple[Shape, ...]:
+        """The same, found anew and not remembered."""
         limits.check()
         return column_shapes(self.ordered[name])
 
