@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts.binning import equal_width_binning
-from tests.helpers.browser import CHROMIUM, browse, run_in_pages
+from tests.helpers.browser import CHROMIUM, browse, run_in_pages, what_it_prints
 
 SCORES = pd.DataFrame(
     {"mean": [-26.1, -29.2], "standard_error": [0.3, 0.2], "bins": [4.1, 3.0]}, index=["bayesian", "equal_width"]
@@ -162,3 +163,8 @@ def test_numbers_as_large_as_floats_can_be() -> None:
     data = {"x": [-1.7e308, 1.7e308, 0.0, 1.0, 2.0], "y": ["a", "b", "a", "b", "a"]}
     net = jaxbn.fit(data, {"x": ["y"]}, {"x": [0.5]})
     assert "cuts of x" in jaxbn.report(net, jaxbn.as_table(data, continuous=["x"]))
+
+
+def test_a_browser_that_prints_the_page_and_stays_is_ended() -> None:
+    stays = "import time; print('<html></html>', flush=True); time.sleep(600)"
+    assert what_it_prints([sys.executable, "-c", stays], patience=0.5) == ("<html></html>", "")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -30,9 +33,22 @@ def browse(folder: Path, name: str, width: int = 1280, *, milliseconds: int = 20
     """The document after loading, and what the browser's console says."""
     command = [str(CHROMIUM), *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", f"--window-size={width},1500"]
     command += [f"--virtual-time-budget={milliseconds}", "--dump-dom", (folder / name).as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=300, check=True)
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
-    return done.stdout.decode("utf-8", "replace"), [line for line in lines if "CONSOLE" in line]
+    printed, said = what_it_prints(command)
+    assert printed.endswith("</html>"), said
+    return printed, [line for line in said.splitlines() if "CONSOLE" in line]
+
+
+def what_it_prints(command: list[str], *, seconds: float = 300, patience: float = 5) -> tuple[str, str]:
+    """What a browser prints and says, which now and then prints the whole document and does not end after that."""
+    until = time.monotonic() + seconds
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as browser:
+        while True:
+            try:
+                printed, said = browser.communicate(timeout=patience)
+                return printed.decode("utf-8", "replace").rstrip(), said.decode("utf-8", "replace")
+            except subprocess.TimeoutExpired as still_there:
+                if (still_there.stdout or b"").rstrip().endswith(b"</html>") or time.monotonic() > until:
+                    os.killpg(browser.pid, signal.SIGKILL)  # its helpers hold the pipes as well
 
 
 def run_in_pages(folder: Path, pages: dict[str, tuple[str, str]], *, width: int = 1280) -> dict[str, Any]:
