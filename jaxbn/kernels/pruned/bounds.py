@@ -89,16 +89,18 @@ def chunks_to_visit(
         return lax.fori_loop(0, n_parts, some_groups, (jnp.zeros(n, bool), jnp.zeros(n)))
 
     # few groups are quicker bounded chunk by chunk
-    nothing = jnp.ones(n, bool), jnp.zeros(n)
-    near, group_rise = lax.cond(n_groups > FEW_GROUPS, all_groups, lambda: nothing)
+    all_near = jnp.arange(n) < n_groups, jnp.zeros(n)
+    near, group_rise = lax.cond(n_groups > FEW_GROUPS, all_groups, lambda: all_near)
 
-    def group(number: Array, carry: _Bounded) -> _Bounded:
+    # most groups are far, so turns of the loop are those near alone
+    def near_group(carry: tuple[Array, _Bounded]) -> tuple[Array, _Bounded]:
+        near, found = carry
+        number = jnp.argmax(near).astype(jnp.int32)
         first = number * at_once
-        far = jnp.zeros(at_once, bool), jnp.full(at_once, group_rise[number])
-        chunk_by_chunk = partial(bounded, chunks, chunks.bound, first, at_once)
-        return put(carry, lax.cond(near[number], chunk_by_chunk, lambda: far), first)
+        return near.at[number].set(False), put(found, bounded(chunks, chunks.bound, first, at_once), first)
 
-    below, whole = lax.fori_loop(0, n_groups, group, (jnp.zeros_like(used), jnp.zeros(len(used))))
+    far = jnp.zeros_like(used), jnp.repeat(group_rise, at_once)
+    _, (below, whole) = lax.while_loop(lambda carry: carry[0].any(), near_group, (near, far))
     return used & below, jnp.where(used, chunks.bound + whole, chunks.bound)
 
 

@@ -36,7 +36,8 @@ from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_c
 from jaxbn.kernels.pruned.state import NEVER, NO_START, Chunks, Problem, State, appended, compacted, n_live
 from jaxbn.kernels.pruned.tiles import Found, all_recent, few_prices_at_once, settled_where_needed
 
-LEGS = 8  # how often new starts are settled after the others before all are checked
+LEGS = 8  # how often new starts are settled after the others before all are checked …
+IN_VAIN = 50  # … and twice as often each time after a check that dropped less than one in so many
 
 
 def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:
@@ -112,9 +113,9 @@ def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Ar
 def advance(problem: Problem, state: State, until: Array, *, switches: Switches) -> State:
     """Run blocks until the rows end, or the blocks that were asked for, or the slots: then the host gives more."""
     # Four loops, from the inside out: blocks, until the buffer of recent starts is full; legs, after each of which
-    # these are settled; checks of all settled starts, after `LEGS` legs; compactions, when a quarter of the slots is
-    # empty. Only the host can give more slots: shapes are fixed here, so `advance` returns when the live starts outgrow
-    # them.
+    # these are settled; checks of all settled starts, after `LEGS` legs or more; compactions, when a quarter of the
+    # slots is empty. Only the host can give more slots: shapes are fixed here, so `advance` returns when the live
+    # starts outgrow them.
     n_blocks = jnp.minimum((problem.n_rows + BLOCK - 1) // BLOCK, until)
     room = state.recent.row.shape[0] - BLOCK
     # what is appended takes whole chunks, and at most as many as there are recent starts
@@ -124,30 +125,33 @@ def advance(problem: Problem, state: State, until: Array, *, switches: Switches)
         return state.block < n_blocks
 
     def leg(carry: tuple[Array, Array, State]) -> tuple[Array, Array, State]:
-        legs, measured, state = carry
+        left, measured, state = carry
         state, first = appended(state, switches.width)
         # What the last leg appended is measured again: when it was measured first, its intervals were so short that
         # ratios differed much from start to start, and the bounds were weak.
         state = measured_chunks(problem, state, measured, switches)
         state = _run_blocks(problem, state, lambda s: rows_left(s) & (s.recent.n_slots <= room), switches)
-        return legs + 1, first, state
+        return left - 1, first, state
 
     def can_append(carry: tuple[Array, Array, State]) -> Array:
-        legs, _, state = carry
-        return rows_left(state) & (state.settled.n_slots <= capacity) & (legs < LEGS)
+        left, _, state = carry
+        return rows_left(state) & (state.settled.n_slots <= capacity) & (left > 0)
 
-    def legs_and_a_check(carry: tuple[Array, State]) -> tuple[Array, State]:
-        _, measured, state = lax.while_loop(can_append, leg, (jnp.int32(0), *carry))
+    def legs_and_a_check(carry: tuple[Array, Array, State]) -> tuple[Array, Array, State]:
+        legs = carry[0]
+        _, measured, state = lax.while_loop(can_append, leg, carry)
         latest = latest_of_first_row(problem, state.block)
         settled = without_useless(problem, state.settled, state.check, latest, switches)
-        return measured, state._replace(settled=settled)
+        in_vain = IN_VAIN * (n_live(state.settled) - n_live(settled)) < n_live(state.settled)
+        return jnp.where(in_vain, 2 * legs, LEGS), measured, state._replace(settled=settled)
 
-    def well_filled(carry: tuple[Array, State]) -> Array:
-        settled = carry[1].settled
-        return rows_left(carry[1]) & (settled.n_slots <= capacity) & (4 * n_live(settled) >= 3 * settled.n_slots)
+    def well_filled(carry: tuple[Array, Array, State]) -> Array:
+        settled = carry[-1].settled
+        return rows_left(carry[-1]) & (settled.n_slots <= capacity) & (4 * n_live(settled) >= 3 * settled.n_slots)
 
     def from_compaction(state: State) -> State:
-        return lax.while_loop(well_filled, legs_and_a_check, (jnp.int32(0), compacted(state, switches.width)))[1]
+        start = jnp.int32(LEGS), jnp.int32(0), compacted(state, switches.width)
+        return lax.while_loop(well_filled, legs_and_a_check, start)[-1]
 
     def can_go_on(state: State) -> Array:
         return rows_left(state) & (n_live(state.settled) + n_live(state.recent) <= capacity)
