@@ -31,12 +31,12 @@ from jaxbn.model.rows.updating import recounted
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.memory import in_words
+from jaxbn.runtime.processes import several
 from jaxbn.runtime.progress import Steps
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import shaped
-from jaxbn.sources.clusters import SharedSource, shared
 from jaxbn.sources.counting import Batches, Coded, Counting
-from jaxbn.sources.source import Source, as_source
+from jaxbn.sources.source import ArrowSource, SharedSource, Source, as_source
 from jaxbn.sources.survey import Facts, Survey, threshold
 from jaxbn.structure.constraints import Constraints
 
@@ -61,7 +61,8 @@ class Large:
         source = as_source(data)
         if source is None:
             return None
-        source = shared(source)
+        if several() and isinstance(source, ArrowSource):  # a shard for each process
+            source = SharedSource(source)
         n_rows = source.n_rows()
         task = Survey(threshold(n_rows, SAMPLE), seed)
         with Steps(progress, n_rows, "rows of pass 1") as bar:

@@ -21,9 +21,14 @@ class LostProcessError(RuntimeError):
     """Another process of a call has failed."""
 
 
+def several() -> bool:
+    """Whether several processes make each call."""
+    return jax.distributed.is_initialized() and jax.process_count() > 1
+
+
 def gathered(message: bytes) -> list[bytes]:
     """The messages of all processes, by rank; one alone unless ``jax.distributed.initialize`` was called."""
-    if not jax.distributed.is_initialized() or jax.process_count() == 1:
+    if not several():
         return [message]
     from jax.experimental.multihost_utils import process_allgather
 
@@ -64,7 +69,7 @@ def team(describe: Callable[[], str]) -> Iterator[Team]:
     `describe` describes the call, the same in every process: a difference is an error. One process alone is not asked:
     it would take the fingerprint of a whole table.
     """
-    if not jax.distributed.is_initialized() or jax.process_count() == 1:
+    if not several():
         yield Team()
         return
     mates, call = Team(jax.process_index(), jax.process_count()), describe()

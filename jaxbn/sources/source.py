@@ -7,11 +7,12 @@ answers are small. That is all an engine is asked for, so the engine may retry l
 from __future__ import annotations
 
 import contextvars
+import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 from itertools import chain
 from os import PathLike, cpu_count, fspath
@@ -24,11 +25,15 @@ from jaxbn.inputs.later import pa
 from jaxbn.inputs.table_files import is_parquet, memory_of, parquet_dataset
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
+from jaxbn.runtime.processes import gathered, several
 from jaxbn.sources.counting import Batches
 
 BATCH_ROWS = 2**16  # few enough that the codes of all columns, once for each thread, take little memory
 SHARE = 0.5  # a file is read batch by batch if learning from it in memory would take a larger share of what is free
 LEARNING = 6  # learning takes this many times the table's memory
+PART = 2**40  # rows of a part are numbered from this many times its number on
+FAN = 8  # answers that are put together at a time
+
 Answer = TypeVar("Answer")
 
 
@@ -143,6 +148,107 @@ def release_unused() -> None:
         pool.release_unused()
 
 
+# --- rows that several processes hold
+
+
+@dataclass(frozen=True)
+class DaskSource(Source):
+    """A Dask DataFrame: a task for each partition, and a tree of sums."""
+
+    frame: Any
+
+    def n_rows(self) -> int:
+        """Rows of all partitions."""
+        return len(self.frame)
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for all rows; workers that are lost are replaced by Dask."""
+        dask: Any = import_module("dask")
+
+        limits.check()
+        asked = dask.delayed(task, pure=True)
+        answers = [dask.delayed(_of_frame)(asked, i, part) for i, part in enumerate(self.frame.to_delayed())]
+        while len(answers) > 1:
+            answers = [dask.delayed(_merged)(asked, answers[i : i + FAN]) for i in range(0, len(answers), FAN)]
+        return dask.compute(answers[0])[0]
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """The frames that a function makes of the partitions, as a Dask DataFrame."""
+        return self.frame.map_partitions(function, meta=function(self.frame.head(5, npartitions=-1)).iloc[:0])
+
+
+@dataclass(frozen=True)
+class SparkSource(Source):
+    """A PySpark DataFrame: ``mapInArrow`` for each partition, and sums of their answers on the executors."""
+
+    frame: Any
+
+    def n_rows(self) -> int:
+        """Rows of all partitions."""
+        return int(self.frame.count())
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for all rows; executors that are lost are replaced by Spark."""
+        limits.check()
+        # one small answer for each partition, then `FAN` sums of these: little comes to the driver, however many there
+        # are
+        answers = self.frame.mapInArrow(partial(_of_partition, task), "answer binary")
+        summed = answers.repartition(FAN).mapInArrow(partial(_of_answers, task), "answer binary")
+        return reduce(task.merge, (pickle.loads(row.answer) for row in summed.collect()))
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """The frames that a function makes of batches, as a PySpark DataFrame."""
+        schema = self.frame.sparkSession.createDataFrame(function(self.frame.limit(5).toPandas())).schema
+        return self.frame.mapInPandas(lambda frames: map(function, frames), schema)
+
+
+@dataclass(frozen=True)
+class SharedSource(Source):
+    """A source of which each process of ``jax.distributed`` has a shard: all of them get the whole answer."""
+
+    own: Source
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for the rows of all processes."""
+        start = jax.process_index() * PART
+        answer = self.own.ask(OnBatches(task, lambda first, batch: (start + first, batch)), watch)
+        return reduce(task.merge, map(pickle.loads, gathered(pickle.dumps(answer))))
+
+
+def _of_frame(task: Task[Answer], number: int, frame: Any) -> Answer:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return task.of(_numbered(number, table.to_batches(BATCH_ROWS) if table.num_rows else ()))
+
+
+def _merged(task: Task[Answer], answers: list[Answer]) -> Answer:
+    return reduce(task.merge, answers)
+
+
+def _of_partition(task: Task[Any], batches: Iterable[Any]) -> Iterator[Any]:
+    context: Any = import_module("pyspark").TaskContext.get()
+    yield _pickled(task.of(_numbered(context.partitionId(), batches)))
+
+
+def _of_answers(task: Task[Any], batches: Iterable[Any]) -> Iterator[Any]:
+    answers = [pickle.loads(each) for batch in batches for each in batch.column(0).to_pylist()]
+    if answers:
+        yield _pickled(reduce(task.merge, answers))
+
+
+def _pickled(answer: Any) -> Any:
+    return pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
+
+
+def _numbered(part: int, batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    first = part * PART
+    for batch in batches:
+        yield first, batch
+        first += batch.num_rows
+
+
+# --- which engine an object belongs to
+
+
 def as_source(data: Any) -> Source | None:
     """The source that an object is, None for tables in memory.
 
@@ -167,8 +273,6 @@ def as_source(data: Any) -> Source | None:
     if library == "polars" and kind == "LazyFrame":
         return _of_polars(data)
     if library in ("dask", "dask_expr", "pyspark") and kind == "DataFrame":
-        from jaxbn.sources.clusters import DaskSource, SparkSource
-
         return SparkSource(data) if library == "pyspark" else DaskSource(data)
     return ArrowSource(data) if callable(data) and not isinstance(data, type) else None
 
@@ -201,7 +305,7 @@ def _large_file(path: Path) -> ArrowSource | None:
     free = available()
     if not path.exists() or free is None or LEARNING * memory_of(path) <= SHARE * free:
         return None
-    if jax.distributed.is_initialized() and jax.process_count() > 1:
+    if several():
         raise ValueError(
             f"{str(path)!r} is too large to learn from in memory, and there are several processes; hand each of them a "
             "shard of its own, such as pyarrow.dataset.dataset([files of this process])"
