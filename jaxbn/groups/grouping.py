@@ -12,7 +12,7 @@ levels. It is deterministic, not exhaustive.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,13 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import same_number
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 from jaxbn.inputs.later import pd
-from jaxbn.inputs.missing import LOG
-from jaxbn.inputs.table import Table
 
-MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
 SHOWN = 3  # number of levels that the label of a group names
 
 
@@ -175,28 +171,6 @@ def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_grou
     frequent = np.argsort(-counts, kind="stable")[: n_groups - 1]
     group_of[frequent] = np.arange(len(frequent))
     return Grouping(as_groups(levels, group_of), method="frequency")
-
-
-def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ...]:
-    """The discrete columns whose levels are to be merged, in column order.
-
-    Without names, those with more than ``MANY_LEVELS`` levels, which are logged.
-    """
-    if group is None:
-        many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
-        for name in many:
-            LOG.warning(
-                "column %r has %d levels, more than %d: they are merged into groups (%s keeps them apart)",
-                name, len(table.levels[name]), MANY_LEVELS, Mention("no_group", words="merge_levels=()"),
-            )  # fmt: skip
-        return many
-    wanted = [group] if isinstance(group, str) else [str(name) for name in group]
-    for name in wanted:
-        if name not in table.codes:
-            kind = "is a continuous column" if name in table.values else "is not a column of the data"
-            remedy = suggest(name, table.discrete)
-            raise ArgumentError("merge_levels", f"names {name!r}, which {kind}; {remedy}", value=name)
-    return tuple(name for name in table.discrete if name in wanted)
 
 
 def check_shares(name: str, grouping: Grouping, levels: Sequence[Level], shares: NDArray[np.float64] | None) -> None:

@@ -92,13 +92,6 @@ class Groups:
         self.counts[:, g] = self.counts[:, other]
         self.sizes[g], self.totals[g] = self.sizes[other], self.totals[other]
 
-    def scores(self) -> NDArray[np.float64]:
-        """The score of each group [G]."""
-        sign, offset, table = self.problem.sign, self.problem.offset, self.problem.log_gamma
-        terms = table[2 * self.counts[:, : self.n] + offset[:, None]] - table[offset][:, None]
-        inside = _inside(table, self.sizes[: self.n], self.totals[: self.n])
-        return np.asarray(sign @ terms + inside, np.float64)
-
 
 def _inside(table: NDArray[np.float64], sizes: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log Γ(s) - log Γ(s + n), the part of a group's density that depends on its numbers of levels and rows."""
@@ -116,8 +109,10 @@ def joined(
 
 def score(problem: Problem, where: NDArray[np.int64]) -> float:
     """The score of a partition; ``where`` is the group of each unit, numbered without gaps."""
-    groups = Groups(problem, where, 0)
-    return float(problem.whole[groups.n] + groups.scores().sum())
+    groups, table = Groups(problem, where, 0), problem.log_gamma
+    terms = table[2 * groups.counts + problem.offset[:, None]] - table[problem.offset][:, None]
+    of_groups = problem.sign @ terms + _inside(table, groups.sizes, groups.totals)
+    return float(problem.whole[groups.n] + of_groups.sum())
 
 
 def most_groups(n_units: int, n_columns: int) -> int:

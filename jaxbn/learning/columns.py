@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.groups.grouping import columns_to_group
-from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, mapping, one_of
+from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, mapping, one_of, suggest
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.inputs.units import NUMBER, Dates, in_words, to_number
+
+MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
 
 Cuts = Mapping[str, Iterable[Any] | Binning] | None
 """Interior cuts by column: numbers, or dates of a column of dates."""
@@ -110,14 +112,27 @@ class Columns:
         return found
 
     def merged(self, table: Table) -> tuple[str, ...]:
-        """The discrete columns whose levels are merged.
+        """The discrete columns whose levels are merged, in column order; by default those with many, which are logged.
 
         Example:
             >>> known = Columns(merge_levels=["town"])
             >>> known.merged(known.table({"town": ["a", "b", "c"], "size": ["s", "l", "l"]}))
             ('town',)
         """
-        return columns_to_group(table, self.merge_levels)
+        if self.merge_levels is None:
+            many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
+            for name in many:
+                LOG.warning(
+                    "column %r has %d levels, more than %d: they are merged into groups (%s keeps them apart)",
+                    name, len(table.levels[name]), MANY_LEVELS, Mention("no_group", words="merge_levels=()"),
+                )  # fmt: skip
+            return many
+        for name in self.merge_levels:
+            if name not in table.codes:
+                kind = "is a continuous column" if name in table.values else "is not a column of the data"
+                remedy = suggest(name, table.discrete)
+                raise ArgumentError("merge_levels", f"names {name!r}, which {kind}; {remedy}", value=name)
+        return tuple(name for name in table.discrete if name in self.merge_levels)
 
 
 def as_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
