@@ -27,11 +27,11 @@ from logging.handlers import QueueHandler
 from multiprocessing import resource_tracker
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
-from jaxbn.runtime.threads import MANY_ROWS, THREADS, n_threads
+from jaxbn.runtime.threads import MANY_ROWS, THREADS, Answer, Question, n_threads
 
 LOG = logging.getLogger("jaxbn")
 
@@ -47,9 +47,6 @@ ONE_THREAD = dict.fromkeys(
 )
 KERNELS = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes")
 """Settings of JAX for compiled programs on disk."""
-
-Question = TypeVar("Question")
-Answer = TypeVar("Answer")
 
 Job = Callable[[Question], tuple[Answer, Question | None]]
 """Does a step of a task: its answer, and the question that is left, None at the end. It is sent to each worker once."""
@@ -137,34 +134,28 @@ def in_workers(
     The sizes of questions say how the work is distributed among them. With `at_once` workers are known to be worth it,
     and none of the questions is answered here first.
     """
-    return closing(_answers(job, questions, n_rows, size, at_once))
 
+    def answers() -> Generator[Answer]:
+        waiting, most, overhead = deque(questions), n_workers(n_rows), START_UP
+        if at_once and most > 1:
+            yield from _from_pool(job, waiting, min(most, len(waiting)))
+            most = 1
+        while waiting:
+            limits.check()
+            before, began = sum(map(size, waiting)), time.monotonic()
+            answer, rest = job(waiting.popleft())
+            if rest is not None:
+                waiting.append(rest)
+            seconds = time.monotonic() - began - overhead  # the first step may have compiled all that workers have to
+            done_here(most, seconds)
+            yield answer
+            overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
+            expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())
+            if are_worth_it(count, expected):
+                yield from _from_pool(job, waiting, count)
+                most = 1  # what is waiting again is done here, where an error has its own type and trace
 
-def _answers(
-    job: Job[Question, Answer],
-    questions: Iterable[Question],
-    n_rows: int,
-    size: Callable[[Question], float],
-    at_once: bool,
-) -> Generator[Answer]:
-    waiting, most, overhead = deque(questions), n_workers(n_rows), START_UP
-    if at_once and most > 1:
-        yield from _from_pool(job, waiting, min(most, len(waiting)))
-        most = 1
-    while waiting:
-        limits.check()
-        before, began = sum(map(size, waiting)), time.monotonic()
-        answer, rest = job(waiting.popleft())
-        if rest is not None:
-            waiting.append(rest)
-        seconds = time.monotonic() - began - overhead  # the first step may have compiled all that workers have to
-        done_here(most, seconds)
-        yield answer
-        overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
-        expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())
-        if are_worth_it(count, expected):
-            yield from _from_pool(job, waiting, count)
-            most = 1  # what is waiting again is done here, where an error has its own type and trace
+    return closing(answers())
 
 
 def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) -> Iterator[Answer]:
