@@ -16,6 +16,7 @@ from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import Training, fold_numbers
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, arcs_and_names
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
@@ -30,7 +31,7 @@ from jaxbn.runtime.progress import Steps
 from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.sources.counting import Batches
 from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
-from jaxbn.sources.survey import Survey, row_hashes
+from jaxbn.sources.survey import Survey, scattered
 from jaxbn.structure.constraints import as_constraints
 
 ROWS_SIDE_BY_SIDE = 2_000_000
@@ -258,7 +259,8 @@ class _Fold(Source):
 
 def _chosen(folds: int, number: int, seed: int, held_out: bool, first: int, batch: Any) -> tuple[int, Any]:
     # equal rows have equal hashes and share a fold, so that no row is scored by a network that has seen its copy
-    own = row_hashes(batch, seed) % np.uint64(folds) == number
+    hashes = pd.util.hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64)
+    own = scattered(hashes, seed) % np.uint64(folds) == number
     return first, batch.filter(own == held_out)
 
 

@@ -120,9 +120,8 @@ class Survey:
     @staticmethod
     def merge(one: Facts, other: Facts) -> Facts:
         """What both parts hold."""
-        if not one.columns or not other.columns:
-            return one if one.columns else other
-        columns = {name: found.joined(other.columns[name]) for name, found in one.columns.items()}
+        names, unknown = one.columns or other.columns, Column()  # a part without rows names none
+        columns = {n: one.columns.get(n, unknown).joined(other.columns.get(n, unknown)) for n in names}
         return Facts(one.n_rows + other.n_rows, columns, (*one.chosen, *other.chosen))
 
 
@@ -180,8 +179,3 @@ def scattered(numbers: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
         x *= np.uint64(factor)
     x ^= x >> np.uint64(31)
     return x
-
-
-def row_hashes(batch: Any, seed: int) -> NDArray[np.uint64]:
-    """A number for each row that depends on what it holds alone."""
-    return scattered(pd.util.hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)
