@@ -108,7 +108,12 @@ class Columns:
             if name not in found:
                 why = f"names {name!r}, whose bins are not known; give its cuts with "
                 raise ArgumentError("labels", why, Mention("cuts"))
-            found[name] = _labelled(name, found[name], words)
+            if isinstance(words, str):
+                raise ArgumentError("labels", f"of {name!r} must be a list of words, one for each bin, got {words!r}")
+            try:
+                found[name] = replace(found[name], labels=tuple(map(str, words)))
+            except ValueError as error:
+                raise ArgumentError("labels", f"of {name!r}: {error}", value=words) from None
         return found
 
     def merged(self, table: Table) -> tuple[str, ...]:
@@ -164,12 +169,3 @@ def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning
         why = f"of {name!r} run from {ends[0]} to {ends[1]} but its values from {ends[2]} to {ends[3]}, so that an "
         raise ArgumentError("cuts", f"{why}outer bin would hold nothing; leave out the cuts outside", value=edges)
     return binning
-
-
-def _labelled(name: str, binning: Binning, words: Sequence[str]) -> Binning:
-    if isinstance(words, str):
-        raise ArgumentError("labels", f"of {name!r} must be a list of words, one for each bin, got {words!r}")
-    try:
-        return replace(binning, labels=tuple(map(str, words)))
-    except ValueError as error:
-        raise ArgumentError("labels", f"of {name!r}: {error}", value=words) from None
