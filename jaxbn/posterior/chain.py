@@ -80,8 +80,7 @@ class Chain:
 
     def _binning(self, name: str, edges: NDArray[np.float64]) -> Binning:
         values = self.data.ordered[name].values
-        shape = next(iter(self.data.shapes_of(name)), None)
-        return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="draw", shape=shape)
+        return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
 
     def sweep(self, states: Sequence[State], rngs: Sequence[np.random.Generator]) -> list[State]:
         """Every variable cut or grouped again, and the arcs moved, in several chains side by side.

@@ -40,7 +40,7 @@ class Draw(NamedTuple):
         return {**self.binnings, **self.groupings}
 
     def with_shapes(self, shapes: Mapping[str, tuple[Shape, ...]]) -> Draw:
-        """The draw with the shapes of its columns, which a checkpoint does not keep."""
+        """The draw with the shapes of its columns, which chains and checkpoints do not keep."""
         binnings = {name: replace(p, shape=next(iter(shapes.get(name, ())), None)) for name, p in self.binnings.items()}
         return self._replace(binnings=binnings)
 

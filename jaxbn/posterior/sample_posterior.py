@@ -291,8 +291,7 @@ def _starts(
         common["time_limit"] = time_limit / (2 * chains)
     nets = [learn(table, **common)]
     for bins in islice(cycle(OTHER_STARTS), chains - 1):
-        if limits.over():  # the others begin where the first does
-            nets += nets[:1] * (chains - len(nets))
-            break
-        nets.append(learn(table, **{**common, "method": replace(common["method"], initial_bins=bins)}, restarts=1))
+        method = replace(common["method"], initial_bins=bins)
+        # where time is up, the others begin where the first does
+        nets.append(nets[0] if limits.over() else learn(table, **{**common, "method": method}, restarts=1))
     return [learned(net.parents, net.codings) for net in nets]
