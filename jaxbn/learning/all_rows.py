@@ -28,10 +28,12 @@ from jaxbn.groups.levels import log_inside
 from jaxbn.inputs.graph import Parents, children_of
 from jaxbn.inputs.later import nx
 from jaxbn.inputs.units import NUMBER
+from jaxbn.learning.passes import Structure
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.evidence import Links, coding_price, effective_parents, log_density, log_prior, shaped_density
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
+from jaxbn.sources.survey import Column
 from jaxbn.structure.constraints import Rules
 
 if TYPE_CHECKING:
@@ -49,7 +51,6 @@ sample at most. The log-likelihood ratio of two families that fit about as well 
 square root of twice its size, so these are three of them: 18 = 3 · √(2 · 18)."""
 
 Counts = NDArray[np.int64]
-Structure = dict[str, tuple[str, ...]]
 
 
 class Standing(NamedTuple):
@@ -121,14 +122,12 @@ class AllRows:
 
     def bounds(self, name: str) -> tuple[float, float]:
         """The smallest and the largest value of a column."""
-        values, known = self.data.ordered[name].values, self.large.facts.columns.get(name)
-        ends = float(values[0]), float(values[-1])
-        return ends if known is None or math.isinf(known.low) else (min(known.low, ends[0]), max(known.high, ends[1]))
+        values, known = self.data.ordered[name].values, self.large.facts.columns.get(name, Column())
+        return min(known.low, float(values[0])), max(known.high, float(values[-1]))
 
     def n_distinct(self, name: str) -> int:
         """Distinct values of a column in all rows; beyond a few thousand it is an estimate."""
-        known = self.large.facts.columns.get(name)
-        return max(self.data.ordered[name].n_distinct, 0 if known is None else known.n_distinct)
+        return max(self.data.ordered[name].n_distinct, self.large.facts.columns.get(name, Column()).n_distinct)
 
     def _largest(self, name: str, standing: Standing) -> int:
         """Cells of the largest family that a variable is in, without itself."""

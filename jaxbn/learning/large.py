@@ -18,10 +18,10 @@ from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents, markov_blanket, topological_order
 from jaxbn.inputs.missing import LOG, Missing, check_holes
 from jaxbn.inputs.table import Table, as_table
-from jaxbn.learning.all_rows import ENOUGH, AllRows, Moves, Standing, Structure, complete, families_with
+from jaxbn.learning.all_rows import ENOUGH, AllRows, Moves, Standing, complete, families_with
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
-from jaxbn.learning.passes import Learned, Settled
+from jaxbn.learning.passes import Learned, Settled, Structure
 from jaxbn.learning.plan import Plan
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -158,7 +158,7 @@ def on_all_rows(
     if not found.tables:
         return replace(net, search=replace(report, rows=None))
     with limits.grace(60.0) if ending.early else ExitStack():
-        fitted = counted(large, rows, plan.network(data, _learned(found, trace)), found, ended=ending.early)
+        fitted = counted(rows, plan.network(data, _learned(found, trace)), found, ended=ending.early)
     return replace(fitted, trace=tuple(trace), search=report)
 
 
@@ -225,7 +225,7 @@ def fit_source(
         return net
     rows = large.all_rows(CodedTable(table), as_method("evidence", "auto", table.continuous))
     standing, *_ = rows.looked_at(Standing(net.parents, net.codings), last=True)
-    return counted(large, rows, net, standing)
+    return counted(rows, net, standing)
 
 
 def _learned(standing: Standing, trace: Sequence[float]) -> Learned:
@@ -233,14 +233,14 @@ def _learned(standing: Standing, trace: Sequence[float]) -> Learned:
     return Learned(topological_order(parents), parents, standing.codings, math.nan, standing.value, tuple(trace))
 
 
-def counted(large: Large, rows: AllRows, net: BayesNet, standing: Standing, *, ended: bool = False) -> BayesNet:
+def counted(rows: AllRows, net: BayesNet, standing: Standing, *, ended: bool = False) -> BayesNet:
     """The network with the tables of all rows."""
     counts: Mapping[str, NDArray[Any]] = {name: complete(standing.tables[name]) for name in net.names}
     bounds = {name: rows.bounds(name) for name in net.binnings}
-    net = recounted(net, counts, dict(standing.level_counts), bounds, large.facts.n_rows)
+    net = recounted(net, counts, dict(standing.level_counts), bounds, rows.large.facts.n_rows)
     if rows.data.table.holes and not ended:
         for _ in range(EM_STEPS):
-            *expected, left_out = large.source.ask(_Expected(net))
+            *expected, left_out = rows.large.source.ask(_Expected(net))
             net = recounted(net, dict(zip(net.names, expected, strict=True)), net.level_counts, bounds, net.n_rows)
         tell_left_out(int(left_out))
     return net

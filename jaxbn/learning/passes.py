@@ -24,6 +24,9 @@ from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial
 from jaxbn.scores.evidence import EvidenceCache, density
 from jaxbn.scores.families import structure_score, tolerance
 
+Structure = dict[str, tuple[str, ...]]
+"""The parents of each variable, in the order in which they were added."""
+
 
 class Settled(NamedTuple):
     """The variables of a network as passes left them."""
@@ -39,7 +42,7 @@ class Learned(NamedTuple):
     """A structure with its binnings."""
 
     order: tuple[str, ...]
-    parents: dict[str, tuple[str, ...]]  # in order of addition
+    parents: Structure
     binnings: dict[str, Coding]
     score: float  # ln P(D* | G)
     criterion: float  # what restarts are compared by

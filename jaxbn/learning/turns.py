@@ -23,7 +23,7 @@ from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.on_grid import FINE, FINE_GRID
 from jaxbn.inputs.graph import children_of, topological_order
 from jaxbn.inputs.table import Table
-from jaxbn.learning.passes import Learned, Passes, Settled, Watcher
+from jaxbn.learning.passes import Learned, Passes, Settled, Structure, Watcher
 from jaxbn.learning.solver import Learner
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
@@ -64,8 +64,6 @@ ENOUGH = 1e-5
 moves a few across a cut."""
 
 SAMPLING = 2  # goes into the seed, so that a sample is drawn apart from everything else
-
-Structure = dict[str, tuple[str, ...]]
 
 
 def size_of(n_rows: int, n_columns: int) -> int:
