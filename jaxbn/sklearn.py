@@ -156,13 +156,13 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
         """Structure and codings of the table."""
         import jaxbn
         from jaxbn.learning.for_target import network_for_target
-        from jaxbn.learning.holes.first import first_completed
+        from jaxbn.learning.holes.first import completed_once
 
         naive = {name: [self.class_name_] for name in table.names if name != self.class_name_}
         if self.structure == "naive":
             return naive, jaxbn.discretize(table, naive, **options).codings
         if self.structure == "target":
-            graph, cut = network_for_target(first_completed(table), self.class_name_, alpha=self.alpha, **options)
+            graph, cut = network_for_target(completed_once(table), self.class_name_, alpha=self.alpha, **options)
             return graph, cut.codings
         net = jaxbn.learn(table, progress=False, **self._limits(table), **options)
         return net.parents, net.codings
@@ -177,14 +177,14 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
     def _average(self, table: Table, draws: int) -> AverageNet:
         """The average of networks drawn from their posterior by chains that begin at the network found."""
         import jaxbn
-        from jaxbn.learning.holes.completion import completed_by
+        from jaxbn.learning.holes.first import completed_once
 
         fixed = self.network_.parents if self.structure in ("naive", "target") else None
         columns = Columns(merge_levels=list(self.network_.groupings))
         options: dict[str, Any] = {"start": self.network_, "columns": columns, "progress": False}
         options |= {"method": self.method, "draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
         options |= {} if fixed is not None else self._limits(table)
-        found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
+        found = jaxbn.sample_posterior(completed_once(table, net=self.network_), fixed, **options)
         fitted = (fit(table, draw.parents, draw.codings, alpha=self.alpha, inside_bins=True) for draw in found.draws)
         return AverageNet(tuple(fitted))
 

@@ -37,7 +37,7 @@ from jaxbn.inputs.table import Table, as_frame
 from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.discretize import discretize
-from jaxbn.learning.holes.completion import completed_by
+from jaxbn.learning.holes.first import completed_once
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.runtime import limits
@@ -169,7 +169,7 @@ def refine(
     table = _table(net, data)
     if table.holes:
         LOG.warning("missing entries are filled in once, by a draw; the network is refined on the completed table")
-        table = completed_by(net, table, seed)
+        table = completed_once(table, seed, net)
     if checks.at_least("inner_folds", inner_folds, 2) > table.n_rows:
         raise ValueError(
             f"inner_folds is {inner_folds} but there are {table.n_rows} rows; choose at most as many folds"

@@ -25,7 +25,7 @@ from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.for_target import network_for_target
 from jaxbn.learning.holes.completion import HOLES
-from jaxbn.learning.holes.first import first_completed, first_completion
+from jaxbn.learning.holes.first import completed_once, first_completion
 from jaxbn.learning.holes.rounds import settle
 from jaxbn.learning.large import Large, on_all_rows
 from jaxbn.learning.many_runs import FINISH, ManyRuns, OneRun
@@ -174,7 +174,7 @@ def _for_target(table: Table, target: str, plan: Plan, columns: Columns, began: 
     target = checks.known_name("target", target, table.discrete, "a discrete column")
     merged = [name for name in columns.merged(table) if name != target]
     known: Any = {"columns": replace(columns, merge_levels=merged), "max_cells": plan.rules.max_cells}
-    graph, found = network_for_target(first_completed(table, plan.seed), target, method=plan.options, **known)
+    graph, found = network_for_target(completed_once(table, plan.seed), target, method=plan.options, **known)
     net = fit(table, graph, found.codings, inside_bins=True, lines=plan.lines)
     report = SearchReport(plan.options.name, "target", 1, time.monotonic() - began, net.score, finished=True)
     return replace(net, search=report)

@@ -13,7 +13,6 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
-from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.donors import MOST_STATES, donors_of, features_of, indicators, matched_donors, predictors_of
 from jaxbn.model.imputing.ridge import RidgeRegressions, Scale
 from jaxbn.model.inference.answers import draw_completions, most_probable_completions, posteriors
@@ -76,12 +75,6 @@ def completed(
 
 
 matched = partial(completed, any_bin=True)
-
-
-def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
-    """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
-    rng = np.random.default_rng([seed, HOLES])
-    return completed(CodedTable(table, flat=True), net.parents, net.codings, rng) if table.holes else table
 
 
 def expected(

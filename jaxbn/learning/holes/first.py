@@ -15,6 +15,7 @@ from jaxbn.counts.codes import Column
 from jaxbn.inputs.later import nx
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.completion import HOLES, completed, expected
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.tables import family_counts, k2_score
@@ -27,12 +28,13 @@ def first_completion(data: CodedTable, rng: np.random.Generator) -> Table:
     return expected(data, *_tree(data), rng)
 
 
-def first_completed(table: Table, seed: int = 0) -> Table:
-    """A table completed by draws from the best tree, for what needs complete rows; itself if nothing is missing."""
+def completed_once(table: Table, seed: int = 0, net: BayesNet | None = None) -> Table:
+    """A table as it is if nothing is missing, else completed by a draw from a network, or else from the best tree."""
     if not table.holes:
         return table
     data = CodedTable(table, flat=True)
-    return completed(data, *_tree(data), np.random.default_rng([seed, HOLES]))
+    found = _tree(data) if net is None else (net.parents, net.codings)
+    return completed(data, *found, np.random.default_rng([seed, HOLES]))
 
 
 def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Coding]]:
