@@ -28,6 +28,7 @@ from benchmarks.peers import footprint, page
 from benchmarks.peers.environments import STEPS, Environment, default_directory, make
 from benchmarks.peers.jobs import HERE, NOBODY, ROOT, Job, Row, Setting, run
 from benchmarks.peers.tasks import cuts, density, fixed, structure, use
+from jaxbn.runtime.files import write_text
 
 TASKS = {module.NAME: module for module in (cuts, fixed, structure, density, use)}
 RESULTS = "results.json"
@@ -175,10 +176,8 @@ def _own_versions() -> dict[str, str]:
 
 
 def _write(path: Path, results: dict[str, Any]) -> None:
-    """Beside the place and then into it: a stopped run leaves a whole file."""
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(results, indent=1) + "\n")
-    os.replace(beside, path)
+    """In one step: a stopped run leaves a whole file."""
+    write_text(path, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
