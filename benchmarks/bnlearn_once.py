@@ -53,17 +53,16 @@ def time_jaxbn(values: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
 
 
 def compare(name: str, python: str) -> dict[str, Any]:
-    import jaxbn.datasets
+    from benchmarks.peers.scoring import same_cuts
+    from benchmarks.peers.tasks.cuts import rows_of
 
-    frame = getattr(jaxbn.datasets, name)(ROWS)
-    values, codes = frame.X.to_numpy(), 2 * (frame.P1.to_numpy() - 1) + frame.P2.to_numpy() - 1
+    values, codes = rows_of(name, ROWS)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "data.npz")
         np.savez(path, values=values, codes=codes)
         done = subprocess.run([python, __file__, "--peer", path], stdout=subprocess.PIPE, text=True, check=True)
     theirs = json.loads(done.stdout.splitlines()[-1])
     ours = time_jaxbn(values, codes)
-    same = len(ours["edges"]) == len(theirs["edges"]) and np.allclose(ours["edges"], theirs["edges"], rtol=1e-12)
     return {
         "data": name,
         "rows": ROWS,
@@ -71,7 +70,7 @@ def compare(name: str, python: str) -> dict[str, Any]:
         "bnlearn_seconds": theirs["seconds"],
         "jaxbn_seconds": ours["seconds"],
         "ratio": theirs["seconds"] / ours["seconds"],
-        "same_edges": bool(same),
+        "same_edges": same_cuts(ours["edges"], theirs["edges"], 1e-12),
         "edges": ours["edges"],
     }
 
