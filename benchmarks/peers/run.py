@@ -18,12 +18,14 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import jaxbn
 from benchmarks.peers import footprint, page
 from benchmarks.peers.environments import STEPS, Environment, default_directory, make
 from benchmarks.peers.jobs import HERE, NOBODY, ROOT, Job, Row, Setting, run
@@ -168,10 +170,6 @@ def _machine() -> dict[str, Any]:
 
 
 def _own_versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    import jaxbn
-
     return {"jaxbn": jaxbn.__version__, **{name: version(name) for name in ("jax", "numpy", "pandas")}}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.peers.jobs import Job, Row, Setting
 from benchmarks.peers.scoring import Codes, Floats, column_scores, paper_objective, same_cuts
+from jaxbn import datasets
 
 NAME = "cuts"
 DATA = ("table6", "gauss", "indep")
@@ -41,8 +42,6 @@ TIMEOUT = {"jaxbn bayesian": 300.0, "jaxbn evidence": 120.0}
 
 def rows_of(name: str, n: int, seed: int = 0) -> tuple[Floats, Codes]:
     """The column and the class, the pair (P1, P2) as a number from 0 to 3."""
-    from jaxbn import datasets
-
     frame = getattr(datasets, name)(n, seed)
     return frame.X.to_numpy(), 2 * (frame.P1.to_numpy() - 1) + frame.P2.to_numpy() - 1
 

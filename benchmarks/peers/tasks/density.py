@@ -13,6 +13,7 @@ import pandas as pd
 
 from benchmarks.peers.jobs import NOBODY, Job, Row, Setting
 from benchmarks.peers.scoring import Codes, Floats, Parents, in_bins, k2_score, k2_search, row_densities
+from jaxbn import datasets
 
 NAME = "density"
 FOLDS, SEED = 10, 0
@@ -48,8 +49,6 @@ class Case:
 
 def load(name: str) -> Case:
     """The data set, in which no entry is missing."""
-    from jaxbn import datasets
-
     data = datasets.load(name)
     parents = data.structures["paper"]
     frame = data.frame[list(parents)]
@@ -64,8 +63,6 @@ def load(name: str) -> Case:
 
 def jobs(setting: Setting) -> Iterator[Job]:
     """jaxbn, marginal cuts, supervised cuts and linear-Gaussian networks for each data set."""
-    from jaxbn import datasets
-
     for name in ("iris",) if setting.quick else datasets.names():
         try:
             case = load(name)

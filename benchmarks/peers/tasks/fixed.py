@@ -9,6 +9,9 @@ import numpy as np
 
 from benchmarks.peers.jobs import Job, Row, Setting
 from benchmarks.peers.scoring import in_bins, row_densities, same_cuts
+from jaxbn import datasets
+from jaxbn.inputs.graph import topological_order
+from jaxbn.paper.published import FIXED
 
 NAME = "fixed"
 BNLEARN_SECONDS = 420.0  # it takes about five minutes
@@ -16,9 +19,6 @@ BNLEARN_SECONDS = 420.0  # it takes about five minutes
 
 def jobs(setting: Setting) -> Iterator[Job]:
     """jaxbn and bnlearn on the same file; in a quick run bnlearn is left out for its five minutes."""
-    from jaxbn import datasets
-    from jaxbn.inputs.graph import topological_order
-
     cars = datasets.load("auto_mpg")
     path = setting.folder / "auto_mpg.csv"
     parents = cars.structures["paper"]
@@ -42,9 +42,6 @@ def jobs(setting: Setting) -> Iterator[Job]:
 
 def _as_published(edges: dict[str, list[float]]) -> str:
     """How many of the paper's cuts are found, up to the digits it prints."""
-    from jaxbn import datasets
-    from jaxbn.paper.published import FIXED
-
     table = next(t for t in FIXED if (t.dataset, t.structure) == ("auto_mpg", "paper"))
     names = list(datasets.load("auto_mpg").frame)
     wanted = [(names["ABCDEFGH".index(letter)], edge) for letter, of_it in table.bayesian.items() for edge in of_it]
