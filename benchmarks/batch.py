@@ -39,14 +39,6 @@ REMARK = (
 )
 
 
-def problem(name: str = "table6", n: int = ROWS) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a variable and its parent's codes."""
-    import jaxbn.datasets
-
-    frame = getattr(jaxbn.datasets, name)(n)
-    return frame.X.to_numpy(), (2 * (frame.P1 - 1) + frame.P2 - 1).to_numpy()
-
-
 def resamples(n: int, count: int) -> np.ndarray:
     """How often each row is in each resample [count, n]."""
     from jaxbn.evaluation.bootstrap import drawn_rows, stream
@@ -79,9 +71,10 @@ def best(work: Callable[[], Any], seconds: float) -> float:
 def throughput(seconds: float, count: int) -> dict[str, Any]:
     """Resamples per second of each way, in turns, so that other work on the machine hits all of them."""
     import jaxbn
+    from benchmarks.peers.tasks.cuts import rows_of
     from tests.reference.cuts import algorithm_1
 
-    values, codes = problem()
+    values, codes = rows_of("table6", ROWS)
     weights = resamples(ROWS, count)
     few = 100
     rows = [np.repeat(np.arange(ROWS), each) for each in weights[:few]]

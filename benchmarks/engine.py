@@ -62,12 +62,11 @@ def lines(quick: bool) -> list[tuple[str, int]]:
 
 def make(name: str, n: int) -> dict[str, Any]:
     """Arguments of `discretize_variable` by name."""
-    import jaxbn.datasets
+    from benchmarks.peers.tasks.cuts import rows_of
 
     if name in SYNTHETIC:
-        frame = getattr(jaxbn.datasets, name)(n)
-        pair = 2 * (frame.P1.to_numpy() - 1) + frame.P2.to_numpy() - 1
-        return {"values": frame.X.to_numpy(), "parents": [pair]}
+        values, pair = rows_of(name, n)
+        return {"values": values, "parents": [pair]}
     rng = np.random.default_rng(0)
     if name == "integers":  # 100 distinct values, four classes
         values = rng.integers(0, 100, n).astype(float)

@@ -34,7 +34,7 @@ if __package__ in (None, ""):
 import jaxbn  # noqa: E402
 from benchmarks.peers.markdown import table  # noqa: E402
 from benchmarks.simulated import HELD_OUT, MAX_PARENTS, mixed_network, peers_table  # noqa: E402
-from benchmarks.structure import unpacked  # noqa: E402
+from benchmarks.structure import case_of  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
 from jaxbn.scores.evidence import ARC_CHARGE  # noqa: E402
 from jaxbn.scores.set_scores import SetScores  # noqa: E402
@@ -109,12 +109,8 @@ def networks(rows: Sequence[int], seeds: int) -> Iterator[Case]:
 
     folder = next(Path(pgmpy.__file__).parent.rglob("asia.bif.gz")).parent
     for name, n, seed in itertools.product(("asia", "child", "insurance"), rows, range(20, 20 + seeds)):
-        net = jaxbn.read_bif(unpacked(folder / f"{name}.bif.gz"))
-        drawn = net.sample(n, seed=seed)
-        codes = {c: np.unique(drawn[c].to_numpy(str), return_inverse=True)[1] for c in drawn}
-        kept = {c: own for c, own in codes.items() if own.max() > 0}
-        truth = {c: tuple(p for p in net.parents[c] if p in kept) for c in kept}
-        yield f"{name}, {n:,} rows", kept, truth, max(map(len, truth.values()))
+        case = case_of(name, n, folder, seed)
+        yield f"{name}, {n:,} rows", case.columns, case.parents, case.max_parents
 
 
 def triangles(rows: Sequence[int], seeds: int) -> Iterator[Case]:

@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 import jaxbn
+from benchmarks.missing import DATA, prepared
 from jaxbn.inputs.table import as_table
 
-DATA = "iris,seeds,wine,glass,liver_disorders,auto_mpg,heart,ilpd,housing,banknote"
 SETTINGS = "random:0.05,random:0.1,random:0.2,random:0.4,dependent:0.2"
 WAYS = ("mean", "regression", "iterative", "knn")
 
@@ -55,11 +55,7 @@ class Problem(NamedTuple):
 
 def problem(name: str, kind: str, share: float, seed: int) -> Problem:
     """A data set with entries removed; no column and no row is emptied."""
-    found = jaxbn.datasets.load(name)
-    full = found.frame.dropna(ignore_index=True).copy()
-    continuous = list(found.continuous)
-    for column in full.columns:
-        full[column] = full[column].astype(float if column in continuous else "category")
+    full, continuous = prepared(name, recorded=True)
     rng = np.random.default_rng(seed)
     chances = np.full(full.shape, share)
     if kind == "dependent":
@@ -194,7 +190,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=["quality", "speed"], default="quality")
-    parser.add_argument("--data", default=DATA)
+    parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--settings", default=SETTINGS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rows", type=int, default=1_000_000)

@@ -22,8 +22,6 @@ import jaxbn
 from benchmarks.peers.tasks.density import FOLDS, load
 from jaxbn.inputs.table import as_table
 
-NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass", "banknote", "ilpd", "housing")
-
 
 def networks(case, restarts):
     """Of each fold, the network learned on the other rows, and the rows that were held out."""
@@ -85,7 +83,7 @@ def nearly_determined(n, restarts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("names", nargs="*", default=jaxbn.datasets.names())
     parser.add_argument("--restarts", type=int, default=None)
     parser.add_argument("--rows", type=int, default=50_000)
     arguments = parser.parse_args()

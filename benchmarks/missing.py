@@ -46,9 +46,7 @@ def prepared(name: str, *, recorded: bool = False) -> tuple[pd.DataFrame, list[s
     """A data set with discrete columns as categories, which know all levels, and its continuous columns."""
     found = jaxbn.datasets.load(name)
     continuous = list(found.continuous)
-    frame = found.frame.dropna(ignore_index=True).copy()
-    for column in frame.columns:
-        frame[column] = frame[column].astype(float if column in continuous else "category")
+    frame = found.frame.astype({column: "category" for column in found.frame if column not in continuous})
     if not recorded:
         rng = np.random.default_rng(0)
         for column, step in steps_of(frame, continuous).items():
@@ -233,11 +231,8 @@ def arcs(n_rows: int, seeds: int, n_columns: int) -> None:
     for seed in range(seeds):
         data, truth = mixed_network(n_columns, n_rows, seed)
         real = {frozenset((child, p)) for child, of_child in truth.items() for p in of_child}
-        found = []
-        for rows in (data, removed(data, 0.2, "random", np.random.default_rng(seed))):
-            net = jaxbn.learn(rows, progress=False)
-            found.append({frozenset((child, p)) for child, of_child in net.parents.items() for p in of_child})
-        full, holed = found
+        tables = data, removed(data, 0.2, "random", np.random.default_rng(seed))
+        full, holed = ({frozenset(arc) for arc in jaxbn.learn(rows, progress=False).arcs} for rows in tables)
         kept, total = kept + len(full & holed & real), total + len(full & real)
         print(
             f"seed {seed}: {len(real)} true arcs; full table {len(full & real)} of them and {len(full - real)} others; "

@@ -46,9 +46,8 @@ def main() -> None:
         found = idle = 0
         for number in range(options.tables):
             net = jaxbn.learn(independent_columns(number, n_rows), progress=False)
-            arcs = [(parent, child) for child, parents in net.parents.items() for parent in parents]
-            found += bool(arcs)
-            idle += any(net.cardinalities[name] < 2 for arc in arcs for name in arc)
+            found += bool(net.arcs)
+            idle += any(net.cardinalities[name] < 2 for arc in net.arcs for name in arc)
         print(f"{n_rows:,} rows: {found} of {options.tables} tables have an arc; to a variable of one state: {idle}")
 
 

@@ -56,8 +56,7 @@ def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     print("| table | density | entries | IsolationForest | LocalOutlierFactor |\n|---|---|---|---|---|")
     for name in TABLES:
-        data = jaxbn.datasets.load(name)
-        whole = data.frame.astype(dict.fromkeys(data.continuous, float)).dropna(ignore_index=True)
+        whole = jaxbn.datasets.load(name).frame
         found: dict[str, list[float]] = {"density": [], "entries": [], "forest": [], "factor": []}
         for repetition in range(SEED, SEED + repetitions):
             frame, odd = planted(whole, np.random.default_rng(repetition))

@@ -26,7 +26,8 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,13 @@ import pandas as pd
 
 import jaxbn
 from benchmarks.peers.markdown import table as markdown
+from benchmarks.peers.tasks import density
 from jaxbn.cuts.binning import marginal_binning
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PEERS = HERE / "peers" / "results.json"
-FOLDS, SEED = 10, 0
+FOLDS, SEED = density.FOLDS, density.SEED
 RESTARTS, MAX_PARENTS = 5, 2
 REFINE_SECONDS, LEARN_SECONDS = 12.0, 30.0  # for a data set and a method; a fold that was begun is finished
 TRAINING_ROWS, TRIALS = 700, 25
@@ -75,37 +77,23 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """A data set with the paper's structure; ``held_out`` is the number of the fold of each row."""
+class Case(density.Case):
+    """A data set with the paper's structure, and the folds of the peers."""
 
-    name: str
-    frame: pd.DataFrame
-    continuous: list[str]
-    graph: dict[str, tuple[str, ...]]
-    held_out: np.ndarray
-    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The smallest and the largest value of each continuous column."""
+        return {name: (float(self.frame[name].min()), float(self.frame[name].max())) for name in self.continuous}
 
     def training(self, fold: int) -> Any:
         """Rows of the other folds, as a table that knows the levels of all rows."""
-        return jaxbn.as_table(self.frame, continuous=self.continuous).take(self.held_out != fold)
+        return jaxbn.as_table(self.frame, continuous=self.continuous).take(self.folds != fold)
 
     def score(self, net: jaxbn.BayesNet, fold: int) -> float:
         """Mean log-likelihood of the rows of a fold; the network is fitted again, between the bounds of all rows."""
         alpha = net.alphas or net.alpha
         fitted = jaxbn.fit(self.training(fold), net.parents, net.codings, alpha=alpha, bounds=self.bounds)
-        return float(fitted.log_likelihood(self.frame[self.held_out == fold]).mean())
-
-
-def load(name: str) -> Case:
-    """The columns of the paper's network."""
-    data = jaxbn.datasets.load(name)
-    graph = data.structures["paper"]
-    frame = data.frame[list(graph)]
-    continuous = [column for column in data.continuous if column in graph]
-    folds = np.empty(len(frame), np.int64)
-    folds[np.random.default_rng(SEED).permutation(len(frame))] = np.arange(len(frame)) % FOLDS
-    bounds = {column: (float(frame[column].min()), float(frame[column].max())) for column in continuous}
-    return Case(name, frame, continuous, graph, folds, bounds)
+        return float(fitted.log_likelihood(self.frame[self.folds == fold]).mean())
 
 
 # --- the ten data sets
@@ -127,7 +115,7 @@ def cross_validated(case: Case, options: Row) -> Row:
     """All folds side by side."""
     begin = time.perf_counter()
     found = jaxbn.cross_validate(
-        case.frame, case.graph, folds=case.held_out, columns=jaxbn.Columns(continuous=case.continuous), **options
+        case.frame, case.parents, folds=case.folds, columns=jaxbn.Columns(continuous=case.continuous), **options
     )
     bins = float(np.mean(list(found.bins.values())))
     return summary(found.per_fold.tolist(), time.perf_counter() - begin) | {"bins": bins}
@@ -162,8 +150,8 @@ def learned(case: Case, fold: int) -> jaxbn.BayesNet:
 def refined(case: Case, fold: int, base: str) -> jaxbn.BayesNet:
     """The paper's structure, cut and refined on the training rows."""
     rows = case.training(fold)
-    found = jaxbn.discretize(rows, case.graph, **METHODS[base])
-    net = jaxbn.fit(rows, case.graph, found.binnings, bounds=case.bounds)
+    found = jaxbn.discretize(rows, case.parents, **METHODS[base])
+    net = jaxbn.fit(rows, case.parents, found.binnings, bounds=case.bounds)
     return jaxbn.refine(net, rows).net
 
 
@@ -211,7 +199,6 @@ def ask_khiops(name: str, environments: Path) -> Row:
     """Khiops' cuts in each fold, with the paper's structure and with K2 along three orders; nothing if it fails."""
     from benchmarks.peers.environments import make
     from benchmarks.peers.jobs import Setting, run
-    from benchmarks.peers.tasks import density
 
     if not (environments / "khiops").is_dir():
         return {}
@@ -474,7 +461,7 @@ def rivals_of(name: str, known: dict[str, Row], before: Row, environments: Path 
 def data_set(name: str, known: dict[str, Row], before: Row, options: argparse.Namespace) -> Row:
     """A row of the report; one that says so if the data cannot be had."""
     try:
-        case = load(name)
+        case = Case(**vars(density.load(name)))
     except OSError as error:
         return {"failure": f"data set not available: {str(error)[:120]}"}
     row = measure(case, 0.1 if options.quick else options.patience)

@@ -18,8 +18,6 @@ from jaxbn.inputs.table import as_table
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import shaped
 
-NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass", "banknote", "ilpd", "housing")
-
 
 def variants(most):
     found = {"flat": {"method": jaxbn.Evidence(shape="flat"), "max_bins": None}}
@@ -56,14 +54,14 @@ def held_out(frame, folds, options, restarts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("names", nargs="*", default=jaxbn.datasets.names())
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--restarts", type=int, default=None)
     parser.add_argument("--max-bins", nargs="*", default=["8"])
     arguments = parser.parse_args()
     most = [None if m == "none" else int(m) for m in arguments.max_bins]
     for name in arguments.names:
-        frame = jaxbn.datasets.load(name).frame.dropna().reset_index(drop=True)
+        frame = jaxbn.datasets.load(name).frame
         for label, options in variants(most).items():
             score, bins, largest, cells, seconds = held_out(frame, arguments.folds, options, arguments.restarts)
             print(

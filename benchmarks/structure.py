@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from benchmarks.peers.environments import Environment, default_directory, make  
 from benchmarks.peers.jobs import Job, Row, run  # noqa: E402
 from benchmarks.peers.scoring import Codes, arcs_as_parents, k2_score  # noqa: E402
 from benchmarks.peers.tasks.structure import draw  # noqa: E402
+from jaxbn.runtime.files import write_text  # noqa: E402
 from jaxbn.structure.equivalence import class_distance  # noqa: E402
 
 NETWORKS = (
@@ -93,13 +93,13 @@ SEARCHES = (
 )
 
 
-def case_of(network: str, n_rows: int, bif: Path) -> Case:
+def case_of(network: str, n_rows: int, bif: Path, seed: int = 20) -> Case:
     """Rows of a network by name, or of a random one by its number of columns."""
     if network.startswith("random"):
-        columns, parents = draw(int(network.split()[1]), n_rows, seed=20)
+        columns, parents = draw(int(network.split()[1]), n_rows, seed)
     else:
         net = jaxbn.read_bif(unpacked(bif / f"{network}.bif.gz"))
-        drawn = net.sample(n_rows, seed=20)
+        drawn = net.sample(n_rows, seed)
         columns = {name: np.unique(drawn[name].to_numpy(str), return_inverse=True)[1] for name in drawn}
         parents = dict(net.parents)
     packed = {name: np.unique(codes, return_inverse=True)[1] for name, codes in columns.items()}
@@ -158,7 +158,7 @@ def main() -> None:
                 if job.key not in rows or options.again:
                     slow = _too_slow(job, rows)
                     rows[job.key] = slow if slow else run(job, environments)
-                    _write(rows)
+                    write_text(RESULTS, json.dumps(rows, indent=1) + "\n")
                     print(structure_page.line(rows[job.key]), flush=True)
     PAGE.write_text(structure_page.page(sorted(rows.values(), key=_place)))
 
@@ -207,12 +207,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="ask again where an answer is known")
     parser.add_argument("--page-only", action="store_true", help="write the page from the results that are there")
     return parser.parse_args()
-
-
-def _write(rows: dict[str, Row]) -> None:
-    beside = RESULTS.with_suffix(".part")
-    beside.write_text(json.dumps(rows, indent=1) + "\n")
-    os.replace(beside, RESULTS)
 
 
 if __name__ == "__main__":

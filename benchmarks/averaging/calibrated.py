@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from scipy.special import comb
@@ -13,6 +14,7 @@ from scipy.stats import chi2
 import jaxbn
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.datasets.synthetic import table6
+from jaxbn.inputs.graph import to_networkx
 
 TRUE_CUTS = (2.0, 3.0, 4.0, 4.5, 5.0, 6.0)
 VALUES = 8
@@ -93,10 +95,7 @@ def graph_from_prior(rng: np.random.Generator, names: list[str], most: int = 3) 
             others = [other for other in names if other != name]
             chosen = rng.choice(others, int(rng.choice(k, p=weights / weights.sum())), replace=False)
             parents[name] = tuple(str(p) for p in chosen)
-        done: set[str] = set()
-        while free := [n for n in names if n not in done and done.issuperset(parents[n])]:
-            done.update(free)
-        if len(done) == len(names):
+        if nx.is_directed_acyclic_graph(to_networkx(parents)):
             return parents
 
 

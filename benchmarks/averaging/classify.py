@@ -25,9 +25,7 @@ def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
         data = load_breast_cancer(as_frame=True)
         return data.data, data.target.to_numpy()
     found = jaxbn.datasets.load(name)
-    frame = found.frame.dropna()
-    features = frame.drop(columns=found.target)
-    return features.astype(dict.fromkeys(set(found.continuous) & set(features), float)), frame[found.target].to_numpy()
+    return found.frame.drop(columns=found.target), found.frame[found.target].to_numpy()
 
 
 def classify(sets: Sequence[str], use: Iterable[int], structures: Sequence[str]) -> None:

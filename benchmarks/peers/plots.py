@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib import pyplot as plt
 
 from benchmarks.peers.compare import expanded
 from benchmarks.peers.jobs import Row
@@ -18,8 +20,6 @@ DENSITY_TICKS = (-30, -10, -3, -1, -0.5, 0, 0.5, 1, 3, 10, 30)
 
 def write(tasks: dict[str, list[Row]], output: Path) -> dict[str, tuple[str, ...]]:
     """Names of the pictures of each task, as far as there is something to show."""
-    import matplotlib
-
     matplotlib.use("Agg")
     makers = {"cuts": (_cut_times, _cut_quality), "structure": (_structure,), "density": (_density,)}
     made: dict[str, tuple[str, ...]] = {}
@@ -33,8 +33,6 @@ def write(tasks: dict[str, list[Row]], output: Path) -> dict[str, tuple[str, ...
 
 
 def _saved(figure: Any, path: Path) -> str:
-    import matplotlib.pyplot as plt
-
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path.name
@@ -42,8 +40,6 @@ def _saved(figure: Any, path: Path) -> str:
 
 def _styles(labels: list[str]) -> dict[str, dict[str, Any]]:
     """jaxbn in red, thick; everyone else in a colour of their own."""
-    import matplotlib.pyplot as plt
-
     wheel = plt.get_cmap("tab10").colors
     colours = iter([*wheel[:3], *wheel[4:], "black"])  # its red is too close to jaxbn's
     styles: dict[str, dict[str, Any]] = {}
@@ -72,8 +68,6 @@ def _cut_quality(rows: list[Row]) -> Any:
 
 def _cut_lines(rows: list[Row], fields: tuple[tuple[str, str, str], ...]) -> Any:
     """A panel for each data set and field, rows on the x axis."""
-    import matplotlib.pyplot as plt
-
     names, styles = list(dict.fromkeys(row["data"] for row in rows)), _styles(_labels(rows))
     size = (4.2 * len(names), 3.0 * len(fields) + 0.9)
     figure, axes = plt.subplots(len(fields), len(names), figsize=size, squeeze=False, layout="constrained", sharex=True)
@@ -96,8 +90,6 @@ def _cut_lines(rows: list[Row], fields: tuple[tuple[str, str, str], ...]) -> Any
 
 def _structure(rows: list[Row]) -> Any:
     """Time against what is lacking to the best score of the case, a panel for each number of columns."""
-    import matplotlib.pyplot as plt
-
     sizes, styles = list(dict.fromkeys(row["columns"] for row in rows)), _styles(_labels(rows))
     figure, axes = plt.subplots(1, len(sizes), figsize=(5.4 * len(sizes), 4.2), squeeze=False, layout="constrained")
     for ax, columns in zip(axes[0], sizes, strict=True):
@@ -117,8 +109,6 @@ def _structure(rows: list[Row]) -> Any:
 
 def _density(rows: list[Row]) -> Any:
     """Held-out log-likelihood minus that of the paper's method with the paper's structure."""
-    import matplotlib.pyplot as plt
-
     rows = [row for row in expanded(rows) if "score" in row]
     base = {
         row["data"]: row["score"]

@@ -18,16 +18,19 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import jaxbn
 from benchmarks.peers import footprint, page
 from benchmarks.peers.environments import STEPS, Environment, default_directory, make
 from benchmarks.peers.jobs import HERE, NOBODY, ROOT, Job, Row, Setting, run
 from benchmarks.peers.tasks import cuts, density, fixed, structure, use
+from jaxbn.runtime.files import write_text
 
 TASKS = {module.NAME: module for module in (cuts, fixed, structure, density, use)}
 RESULTS = "results.json"
@@ -167,18 +170,12 @@ def _machine() -> dict[str, Any]:
 
 
 def _own_versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    import jaxbn
-
     return {"jaxbn": jaxbn.__version__, **{name: version(name) for name in ("jax", "numpy", "pandas")}}
 
 
 def _write(path: Path, results: dict[str, Any]) -> None:
-    """Beside the place and then into it: a stopped run leaves a whole file."""
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(results, indent=1) + "\n")
-    os.replace(beside, path)
+    """In one step: a stopped run leaves a whole file."""
+    write_text(path, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

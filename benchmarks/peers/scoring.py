@@ -1,4 +1,4 @@
-"""The common yardsticks, in NumPy alone: whatever a peer answers is scored here and nowhere else.
+"""The common yardsticks, in NumPy and pandas alone: whatever a peer answers is scored here and nowhere else.
 
 Conditional tables have α = 1 and cover every bin and every level: no probability is zero, no row is ever left out.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import lgamma
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
@@ -27,6 +28,27 @@ def log_widths(edges: Sequence[float], low: float, high: float) -> Floats:
     inner = np.clip(np.asarray(edges, float), low, high)
     widths = np.diff(np.concatenate([[low], inner, [high]]))
     return np.log(np.maximum(widths, np.finfo(float).tiny))
+
+
+def in_bins(
+    frame: pd.DataFrame, cuts: Mapping[str, Sequence[float]]
+) -> tuple[dict[str, Codes], dict[str, int], Floats]:
+    """Every column as codes, cut or by its levels; numbers of states; and ln density of each row inside its bins."""
+    codes, cards, densities = {}, {}, np.zeros(len(frame))
+    for name, column in frame.items():
+        if name in cuts:
+            values, edges = column.to_numpy(float), cuts[name]
+            codes[name], cards[name] = coded(values, edges), len(edges) + 1
+            densities -= log_widths(edges, values.min(), values.max())[codes[name]]
+        else:
+            levels, codes[name] = np.unique(column, return_inverse=True)
+            cards[name] = len(levels)
+    return codes, cards, densities
+
+
+def same_cuts(ours: Sequence[float], theirs: Sequence[float], rtol: float) -> bool:
+    """Whether the cuts are the same, up to the last digits."""
+    return len(ours) == len(theirs) and bool(np.allclose(ours, theirs, rtol=rtol))
 
 
 def column_scores(

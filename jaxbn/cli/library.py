@@ -99,7 +99,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
 WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
 MOST_COLUMNS = 40  # columns of a table that are described line by line
-NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")  # lists of columns
+NAMES = ("order", "roots", "leaves", "merge_levels")  # lists of columns
 
 
 class Argument(NamedTuple):

@@ -93,16 +93,16 @@ def _plain(value: Any) -> Any:
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
     from jaxbn.cuts.words import few_cuts
+    from jaxbn.inputs.checks import few
     from jaxbn.model.words import count_states, cuts_in_words, is_cut, worth
 
     def content(name: str) -> str:
         if name in net.groupings:
             return few_cuts(net.groupings[name].labels, " | ", MOST_GROUPS)
         if name in net.levels:
-            levels = [str(level) for level in net.levels[name][:8]]
-            marks = {mark for mark in ", " if any(mark in level for level in levels)}
-            between = "; " if "," in marks else ", " if marks else " "
-            return between.join([*levels, *["…"] * (len(net.levels[name]) > 8)])
+            levels = [str(level) for level in net.levels[name]]
+            shown = "".join(levels[:8])
+            return few(levels, 8, "…", "; " if "," in shown else ", " if " " in shown else " ")
         return cuts_in_words(net, name, " ") if is_cut(net, name) else ""
 
     rows = [(name, ", ".join(found), count_states(net, name), content(name)) for name, found in net.parents.items()]

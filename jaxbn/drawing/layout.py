@@ -175,5 +175,18 @@ def _arcs(
     return points
 
 
+def curve(points: Sequence[Point], head: float) -> list[Point]:
+    """The points joined by cubic curves with vertical tangents, up to the arrow's head.
+
+    The first point stands alone; each curve adds its two points of control and its end.
+    """
+    stops = [*points[:-1], (points[-1][0], points[-1][1] - head)]
+    vertices = [stops[0]]
+    for a, b in pairwise(stops):
+        middle = (a[1] + b[1]) / 2
+        vertices += [(a[0], middle), (b[0], middle), b]
+    return vertices
+
+
 def _mean(values: Sequence[float], default: float) -> float:
     return sum(values) / len(values) if values else default

@@ -11,6 +11,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import cut_words
 from jaxbn.drawing import svg as figures
 from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.checks import few
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.words import count_states, cuts_in_words, state_texts
 
@@ -43,20 +44,16 @@ def binning_html(binning: Binning) -> str:
 def binnings_html(binnings: Mapping[str, Binning | Grouping], title: str) -> str:
     """A line for each variable."""
     rows = [
-        (n, str(p.n_bins), _few(p.labels, " | ") if isinstance(p, Grouping) else cut_words(p))
+        (n, str(p.n_bins), few(p.labels, 8, "…", " | ") if isinstance(p, Grouping) else cut_words(p))
         for n, p in binnings.items()
     ]
     return f"<div><p><b>Discretization</b>: {escape(title)}</p>{html_table(('variable', 'bins', 'cuts'), rows)}</div>"
 
 
-def _few(texts: Sequence[str], between: str) -> str:
-    return between.join([*texts[:8], *["…"] * (len(texts) > 8)])
-
-
 def _states(net: BayesNet, name: str) -> str:
     if name in net.binnings:
         return cuts_in_words(net, name)
-    return _few(state_texts(net, name), " | " if name in net.groupings else ", ")
+    return few(state_texts(net, name), 8, "…", " | " if name in net.groupings else ", ")
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

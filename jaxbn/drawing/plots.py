@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.drawing import svg as figures
-from jaxbn.drawing.layout import Box, Layout, layered
+from jaxbn.drawing.layout import Box, Layout, curve, layered
 from jaxbn.drawing.svg import BLUE, ORANGE, short
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import as_floats
@@ -184,8 +183,12 @@ def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
 
 def _draw_arc(ax: Axes, points: Any, gap: float, headed: bool, up: bool = False, **style: Any) -> None:
     """An arc and its head, before which the line ends; `up` if it points to where it begins."""
+    from matplotlib.path import Path
+
     color, alpha = style.pop("color"), style.get("alpha")
-    ax.add_patch(patches.PathPatch(_curve(points, gap * headed), fill=False, edgecolor=color, **style))
+    vertices = curve(points, gap * headed)
+    path = Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
+    ax.add_patch(patches.PathPatch(path, fill=False, edgecolor=color, **style))
     if headed:
         (x, y), side = points[0 if up else -1], 8 if up else -8
         tip = [(x - 4, y + side), (x + 4, y + side), (x, y)]
@@ -204,18 +207,6 @@ def _framed(ax: Axes, plan: Layout, more: float = 0) -> Axes:
     ax.set(xlim=(-3, plan.width + 3 + more), ylim=(plan.height + 3, -3), aspect="equal")
     ax.axis("off")
     return ax
-
-
-def _curve(points: Any, head: float) -> Any:
-    """The points joined by cubic curves with vertical tangents, up to the arrow's head."""
-    from matplotlib.path import Path
-
-    stops = [*points[:-1], (points[-1][0], points[-1][1] - head)]
-    vertices = [stops[0]]
-    for a, b in pairwise(stops):
-        middle = (a[1] + b[1]) / 2
-        vertices += [(a[0], middle), (b[0], middle), b]
-    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
 
 
 def draw_variable(

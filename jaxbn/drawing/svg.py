@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.inside import about_even
 from jaxbn.cuts.words import cut_texts, short_numbers
-from jaxbn.drawing.layout import Box, Layout, Point, layered
+from jaxbn.drawing.layout import Box, Layout, Point, curve, layered
 from jaxbn.inputs import checks
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.model.bayesnet import BayesNet
@@ -231,10 +231,8 @@ def _arc(
     points: Sequence[Point], strength: float | None, arc: Arc, height: float, arrow: bool, gain: float | None
 ) -> str:
     x, y = points[-1]
-    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
-        f"C{a[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {b[1]:.1f}"
-        for a, b in zip(points, [*points[1:-1], (x, y - 7 * arrow)], strict=False)
-    )
+    start, *others = [f"{a:.1f} {b:.1f}" for a, b in curve(points, 7 * arrow)]
+    path = f"M{start}" + "".join(f"C{' '.join(others[i : i + 3])}" for i in range(0, len(others), 3))
     hidden = "" if arrow else ' display="none"'
     opacity = 0.65 if strength is None else 0.2 + 0.8 * strength
     worth = "" if gain is None else f", worth {gain:,.0f} nats of the evidence"

@@ -103,13 +103,17 @@ def mapping(argument: str, value: Any, form: str) -> Mapping[Any, Any]:
     return {} if value is None else value
 
 
+def few(texts: Sequence[str], most: int, mark: str = "...", between: str = ", ") -> str:
+    """The first of some texts in a line, and a mark where there are more."""
+    return between.join([*texts[:most], *[mark] * (len(texts) > most)])
+
+
 def suggest(name: object, known: Iterable[object]) -> str:
     """A hint that names the nearest known names, or all of them when none is near and they are few."""
     names = {str(k): k for k in known}  # shown as they are: 4 is not '4'
     if near := difflib.get_close_matches(str(name), names, n=3):
         return f"did you mean {' or '.join(repr(names[n]) for n in near)}?"
-    shown = ", ".join(map(repr, [*names.values()][:12])) + (", ..." if len(names) > 12 else "")
-    return f"known: {shown}" if names else "there is none"
+    return f"known: {few([*map(repr, names.values())], 12)}" if names else "there is none"
 
 
 def known_name(argument: str, name: object, known: Iterable[object], kind: str = "a column of the data") -> str:

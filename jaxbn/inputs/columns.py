@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import DROP, Mention, wrong, wrong_type
+from jaxbn.inputs.checks import DROP, Mention, few, wrong, wrong_type
 from jaxbn.inputs.later import pd, types
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, as_text, to_numbers, unit_of
@@ -176,7 +176,7 @@ def encode(
     scalars = [str(v) if v not in code and isinstance(v, int) and str(v) in code else v for v in scalars]
     strangers = [v for v in scalars if v not in code]
     if strangers and unknown == "error":
-        shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")
+        shown = few([*map(repr, strangers)], 5)
         remedy = Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)")
         found = f"holds {len(strangers)} unknown level(s): {shown}; {checks.suggest(strangers[0], levels)}"
         raise wrong(name, found, remedy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, wrong_data, wrong_type
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, few, wrong_data, wrong_type
 from jaxbn.inputs.later import nw, pa, pd, types
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table_files import read_file
@@ -114,7 +114,7 @@ def _series(name: str, column: Any) -> pd.Series:
 def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
     array = np.asarray(data)
     if array.dtype.names is not None:
-        fields = ", ".join(map(repr, array.dtype.names[:6])) + ", ..." * (len(array.dtype.names) > 6)
+        fields = few([*map(repr, array.dtype.names)], 6)
         raise ArgumentTypeError("data", f"is a structured array with the fields {fields}; pass pandas.DataFrame(data)")
     if array.ndim == 1 and array.dtype == object:
         raise ArgumentTypeError("data", "is a list of rows; make it a table with pandas.DataFrame(data)")

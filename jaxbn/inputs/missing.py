@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Literal
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, wrong
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, few, wrong
 from jaxbn.inputs.later import pd
 
 LOG = logging.getLogger("jaxbn")
@@ -30,8 +30,7 @@ def share_words(share: float) -> str:
 
 def listed(counts: Mapping[str, int]) -> str:
     """Columns with their numbers, as messages have them."""
-    shown = [f"{name!r} ({count})" for name, count in list(counts.items())[:12]]
-    return ", ".join(shown) + (", ..." if len(counts) > 12 else "")
+    return few([f"{name!r} ({count})" for name, count in counts.items()], 12)
 
 
 def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, known_name, one_of, wrong_data
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, few, known_name, one_of, wrong_data
 from jaxbn.inputs.columns import MISSING, Kind, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
@@ -120,8 +120,7 @@ class Table:
         texts = [reprlib.repr(level) for level in levels]
         lengths = np.cumsum([len(text) + 2 for text in texts])
         n_shown = max(1, min(6, int((lengths <= CONTENT).sum())))
-        shown = ", ".join(texts[:n_shown]) + (", ..." if len(levels) > n_shown else "")
-        return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
+        return f"{len(levels)} level{'s' * (len(levels) != 1)}: {few(texts, n_shown)}{lacks}"
 
 
 def _cut(text: str, width: int) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import ZipFile
 
-from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
+from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, few, is_number
 from jaxbn.inputs.columns import FEW_WORDS, written_numbers
 from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import LOG
@@ -278,9 +278,8 @@ def _point_out_numbers(header: list[str], name: str) -> None:
     """Warn of a header that looks like data; a few whole numbers may be years, but a fraction is hardly a name."""
     numbers = [label for label in header if is_number(label)]
     if len(numbers) == len(header) or any("." in label for label in numbers):
-        shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
         said = "the first line of %s looks like data (%s), but is read as names; add a line of names before it"
-        LOG.warning(said, name, shown)
+        LOG.warning(said, name, few(header, 4, "…"))
 
 
 def _with_written_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.jobs import Job, Row, Setting
-from benchmarks.peers.scoring import Codes, Floats, column_scores, paper_objective
+from benchmarks.peers.scoring import Codes, Floats, column_scores, paper_objective, same_cuts
+from jaxbn import datasets
 
 NAME = "cuts"
 DATA = ("table6", "gauss", "indep")
@@ -41,8 +42,6 @@ TIMEOUT = {"jaxbn bayesian": 300.0, "jaxbn evidence": 120.0}
 
 def rows_of(name: str, n: int, seed: int = 0) -> tuple[Floats, Codes]:
     """The column and the class, the pair (P1, P2) as a number from 0 to 3."""
-    from jaxbn import datasets
-
     frame = getattr(datasets, name)(n, seed)
     return frame.X.to_numpy(), 2 * (frame.P1.to_numpy() - 1) + frame.P2.to_numpy() - 1
 
@@ -102,11 +101,7 @@ def checks(rows: list[Row]) -> list[Row]:
         found.append((f"{where}: no cuts cost less", ours["objective"] <= min(r["objective"] for r in case) + slack))
         found.append((f"{where}: cost as defined", abs(ours["cost"] - ours["objective"]) <= slack))
         for theirs in (row for row in case if row["peer"] == "bnlearn"):
-            found.append((f"{where}: bnlearn finds the same cuts", _same(ours["edges"], theirs["edges"])))
+            found.append((f"{where}: bnlearn finds the same cuts", same_cuts(ours["edges"], theirs["edges"], 1e-12)))
             ahead = theirs["seconds"] / ours["seconds"]
             found.append((f"{where}: at least 500 times as fast as bnlearn ({ahead:,.0f})", ahead >= 500))
     return [{"what": what, "holds": bool(holds)} for what, holds in found]
-
-
-def _same(ours: list[float], theirs: list[float]) -> bool:
-    return len(ours) == len(theirs) and np.allclose(ours, theirs, rtol=1e-12)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peers.jobs import NOBODY, Job, Row, Setting
-from benchmarks.peers.scoring import Codes, Floats, Parents, coded, k2_score, k2_search, log_widths, row_densities
+from benchmarks.peers.scoring import Codes, Floats, Parents, in_bins, k2_score, k2_search, row_densities
+from jaxbn import datasets
 
 NAME = "density"
 FOLDS, SEED = 10, 0
@@ -47,16 +48,13 @@ class Case:
 
 
 def load(name: str) -> Case:
-    """The data set, rows with missing entries left out before the folds are made (ilpd has four)."""
-    from jaxbn import datasets
-
+    """The data set, in which no entry is missing."""
     data = datasets.load(name)
     parents = data.structures["paper"]
-    complete = data.frame.dropna()
-    frame = complete[list(parents)].reset_index(drop=True)
+    frame = data.frame[list(parents)]
     folds = np.empty(len(frame), np.int64)
     folds[np.random.default_rng(SEED).permutation(len(frame))] = np.arange(len(frame)) % FOLDS
-    target = complete[data.target]
+    target = data.frame[data.target]
     if data.target in data.continuous:
         target = pd.qcut(target, CLASS_BINS, labels=False, duplicates="drop")
     codes = np.unique(target, return_inverse=True)[1]
@@ -65,8 +63,6 @@ def load(name: str) -> Case:
 
 def jobs(setting: Setting) -> Iterator[Job]:
     """jaxbn, marginal cuts, supervised cuts and linear-Gaussian networks for each data set."""
-    from jaxbn import datasets
-
     for name in ("iris",) if setting.quick else datasets.names():
         try:
             case = load(name)
@@ -161,19 +157,11 @@ def _scored(case: Case, cuts: list[dict[str, list[float]]], structure: Callable[
     """Log density of each row by the network of the fold that has not seen it."""
     result = np.empty(len(case.frame))
     for fold in range(FOLDS):
-        codes, cards, held_out = {}, {}, case.folds == fold
-        densities = np.zeros(held_out.sum())
-        for name, column in case.frame.items():
-            if name in case.continuous:
-                values, edges = column.to_numpy(float), cuts[fold][name]
-                codes[name], cards[name] = coded(values, edges), len(edges) + 1
-                densities -= log_widths(edges, values.min(), values.max())[codes[name][held_out]]
-            else:
-                levels, codes[name] = np.unique(column, return_inverse=True)
-                cards[name] = len(levels)
+        held_out = case.folds == fold
+        codes, cards, densities = in_bins(case.frame, cuts[fold])
         training = {name: each[~held_out] for name, each in codes.items()}
         new = {name: each[held_out] for name, each in codes.items()}
-        result[held_out] = densities + row_densities(training, new, structure(training), cards)
+        result[held_out] = densities[held_out] + row_densities(training, new, structure(training), cards)
     return result
 
 

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.jobs import Job, Row, Setting
-from benchmarks.peers.scoring import coded, log_widths, row_densities
+from benchmarks.peers.scoring import in_bins, row_densities, same_cuts
+from jaxbn import datasets
+from jaxbn.inputs.graph import topological_order
+from jaxbn.paper.published import FIXED
 
 NAME = "fixed"
 BNLEARN_SECONDS = 420.0  # it takes about five minutes
@@ -16,12 +19,12 @@ BNLEARN_SECONDS = 420.0  # it takes about five minutes
 
 def jobs(setting: Setting) -> Iterator[Job]:
     """jaxbn and bnlearn on the same file; in a quick run bnlearn is left out for its five minutes."""
-    from jaxbn import datasets
-
     cars = datasets.load("auto_mpg")
     path = setting.folder / "auto_mpg.csv"
     parents = cars.structures["paper"]
-    cars.frame[_parents_first(parents)].to_csv(path, index=False)
+    # bnlearn goes through the columns from the last to the first, whatever the graph; parents first, both visit them
+    # alike, and from another order it settles on other cuts, each of them the best given the rest as well
+    cars.frame[list(topological_order(parents))].to_csv(path, index=False)
     arcs = [(parent, child) for child, of_child in parents.items() for parent in of_child]
     request = {"task": "fixed", "data": str(path), "arcs": arcs, "continuous": list(cars.continuous)}
 
@@ -37,23 +40,8 @@ def jobs(setting: Setting) -> Iterator[Job]:
         yield Job(NAME, "bnlearn", "bnlearn discretize", about, request, score, BNLEARN_SECONDS)
 
 
-def _parents_first(parents: dict[str, tuple[str, ...]]) -> list[str]:
-    """An order of the columns in which both visit the variables alike.
-
-    bnlearn goes through the columns from the last to the first, whatever the graph; from another order it settles on
-    other cuts, each of them the best given the rest as well.
-    """
-    order: list[str] = []
-    while len(order) < len(parents):
-        order.append(next(n for n in parents if n not in order and all(p in order for p in parents[n])))
-    return order
-
-
 def _as_published(edges: dict[str, list[float]]) -> str:
     """How many of the paper's cuts are found, up to the digits it prints."""
-    from jaxbn import datasets
-    from jaxbn.paper.published import FIXED
-
     table = next(t for t in FIXED if (t.dataset, t.structure) == ("auto_mpg", "paper"))
     names = list(datasets.load("auto_mpg").frame)
     wanted = [(names["ABCDEFGH".index(letter)], edge) for letter, of_it in table.bayesian.items() for edge in of_it]
@@ -63,15 +51,7 @@ def _as_published(edges: dict[str, list[float]]) -> str:
 
 def _fit(cars: Any, edges: dict[str, list[float]]) -> float:
     """Mean log-likelihood of the rows the network was fitted on, in original units."""
-    columns, cards, densities = {}, {}, np.zeros(len(cars.frame))
-    for name, column in cars.frame.items():
-        if name in edges:
-            values = column.to_numpy(float)
-            columns[name], cards[name] = coded(values, edges[name]), len(edges[name]) + 1
-            densities -= log_widths(edges[name], values.min(), values.max())[columns[name]]
-        else:
-            levels, columns[name] = np.unique(column, return_inverse=True)
-            cards[name] = len(levels)
+    columns, cards, densities = in_bins(cars.frame, edges)
     return float((densities + row_densities(columns, columns, cars.structures["paper"], cards)).mean())
 
 
@@ -81,11 +61,8 @@ def checks(rows: list[Row]) -> list[Row]:
     if not {"jaxbn bayesian", "bnlearn discretize"} <= set(answered):
         return []
     ours, theirs = answered["jaxbn bayesian"], answered["bnlearn discretize"]
-    found = [(f"{n}: bnlearn finds the same cuts", _same(ours["edges"][n], theirs["edges"][n])) for n in ours["edges"]]
+    same = {name: same_cuts(edges, theirs["edges"][name], 1e-9) for name, edges in ours["edges"].items()}
+    found = [(f"{name}: bnlearn finds the same cuts", each) for name, each in same.items()]
     ahead = theirs["seconds"] / ours["seconds"]
     found.append((f"at least 500 times as fast as bnlearn ({ahead:,.0f})", ahead >= 500))
     return [{"what": what, "holds": bool(holds)} for what, holds in found]
-
-
-def _same(ours: list[float], theirs: list[float]) -> bool:
-    return len(ours) == len(theirs) and np.allclose(ours, theirs, rtol=1e-9)

@@ -40,8 +40,7 @@ def structure(request: dict[str, Any]) -> Answer:
     options |= {"order": request["order"]} if request["order"] else {"restarts": request["restarts"]}
     call = lambda: jaxbn.learn(data, progress=False, **options)  # noqa: E731
     net, seconds = timed(call, at_least=1)
-    arcs = [(parent, child) for child, parents in net.parents.items() for parent in parents]
-    return {"arcs": arcs, "score": net.score, **seconds}
+    return {"arcs": net.arcs, "score": net.score, **seconds}
 
 
 def search(request: dict[str, Any]) -> Answer:

@@ -137,7 +137,7 @@ def posterior(found: Posterior | None) -> str:
 def groups(net: BayesNet) -> str:
     """The groups of every variable whose levels were merged."""
     rows = [
-        (name, str(len(group)), ", ".join(map(str, group[:MOST_LEVELS])) + (", …" if len(group) > MOST_LEVELS else ""))
+        (name, str(len(group)), checks.few([*map(str, group)], MOST_LEVELS, "…"))
         for name, grouping in net.groupings.items()
         for group in grouping.groups
     ]
@@ -206,8 +206,7 @@ def _variable(net: BayesNet, name: str, i: int, table: Table | None, chances: Ch
         if is_cut(net, name):
             words += f"; cuts: {cuts_in_words(net, name)}"
     else:
-        texts = state_texts(net, name)
-        words += f": {', '.join(texts[:MOST_LEVELS])}" + (", …" if len(texts) > MOST_LEVELS else "")
+        words += f": {checks.few(state_texts(net, name), MOST_LEVELS, '…')}"
     return (
         f'<article class="panel" data-variable="{i}"><h3>{escape(name)}</h3>{picture}'
         f'<p class="note">{escape(words)}</p></article>'
