@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.scores import Floats, Kind, OfNumbers
+from jaxbn.cuts.shapes.scores import Floats, Kind, OfNumbers, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.later import nx
 from jaxbn.inputs.missing import LOG
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Integers, Line
 from jaxbn.model.lines.regression import Family, choose_further, fit_line
-from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of_states
+from jaxbn.model.lines.rows import cells_of, part_of, scores_of_states
 from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads
 
@@ -49,7 +49,7 @@ def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str,
     codes = np.stack([columns[name][some] for name in net.names], axis=1)  # [rows, variables]
     values = {name: column[some] for name, column in values.items()}
     before, links, unknown = list[str](), nx.Graph(net.graph), list[Rows]()
-    parts, few_parts = dict[tuple[str, Kind], Parts](), dict[tuple[str, Kind], Parts]()
+    parts, few_parts = dict[tuple[str, Kind], Part](), dict[tuple[str, Kind], Part]()
     for name in (net.names[v] for v in net.network.structure.order):
         if name not in net.binnings or net.binnings[name].shape is None:
             continue
@@ -121,8 +121,8 @@ class Rows(NamedTuple):
     children: tuple[str, ...]  # whose states tell of the place
     codes: Integers  # [rows, variables]
     values: Mapping[str, Floats]
-    parts: dict[tuple[str, Kind], Parts]  # that were asked for already
-    few_parts: dict[tuple[str, Kind], Parts]  # of the rows by which rulers are compared, likewise
+    parts: dict[tuple[str, Kind], Part]  # that were asked for already
+    few_parts: dict[tuple[str, Kind], Part]  # of the rows by which rulers are compared, likewise
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Some of the rows; all of them share what is known of their parts."""
@@ -185,16 +185,16 @@ class Rows(NamedTuple):
     def family(self, kind: Kind) -> Family:
         """The family by one ruler."""
         own, cells = self.codes[:, self.net.names.index(self.name)], cells_of(self.net, self.name, self.codes)
-        part, _ = self._part(self.name, kind)
+        part = self._part(self.name, kind)
         if kind == "bin":
             return Family(kind, part, cells * self.net.cardinalities[self.name] + own)
         return Family(kind, part, cells, self.net.inside(self.name).rulers[kind].ends(own))
 
     def scores(self, kind: Kind, names: Iterable[str]) -> list[Floats]:
         """Those of the numbers of some variables."""
-        return [score_of(self._part(n, kind)) for n in names]
+        return [self._part(n, kind).mean for n in names]
 
-    def _part(self, name: str, kind: Kind) -> Parts:
+    def _part(self, name: str, kind: Kind) -> Part:
         """What the values of a variable stand for, by one ruler."""
         if (name, kind) not in self.parts:
             self.parts[name, kind] = part_of(self.net, name, self.codes, self.values, kind)
