@@ -56,8 +56,7 @@ class Counter:
     """
 
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
-        self.structure, self.evidence = structure, evidence or {}
-        self.tasks, self.left_out = _affordable(structure, codes, self.evidence)
+        self.tasks, self.left_out = _affordable(structure, codes, evidence or {})
         self.most_rounds = LONG_ROUNDS * _budget(codes) // max(sum(task.n_cells for task in self.tasks), 1)
         shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [  # counts of every family over the rows that have all of it
