@@ -36,10 +36,8 @@ from jaxbn.model.imputing.stacking import CELLS, MOST_ROWS, NEAREST, Nearest, Ne
 from jaxbn.model.inference.answers import draw_completions, posteriors
 from jaxbn.model.inference.em import Counter, Weight, means
 from jaxbn.model.inference.network import Network, draw_states
-from jaxbn.model.inference.tasks import Evidence
+from jaxbn.model.inference.tasks import Codes, Evidence
 from jaxbn.runtime import limits
-
-Codes = NDArray[np.int32]
 
 NEAREST_BY_LINE = (4, 10, 30, 100)  # numbers of rows with the nearest predictions; an expert for each
 BLUR = 1e-6  # noise of predictions, in standard deviations of them: it breaks ties between rows that look the same
