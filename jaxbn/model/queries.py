@@ -95,8 +95,7 @@ def weighed_by_ranges(net: Fitted, given: Mapping[str, Any]) -> Network:
         span = as_range(net, name, given[name])
         if span is not None:
             tables[name] = net.tables[name] * range_ratios(net, name, *span)
-    every = tuple({**net.tables, **tables}[name] for name in net.names)
-    return Network(net.network.structure, every) if tables else net.network
+    return Network(net.network.structure, tuple((net.tables | tables).values())) if tables else net.network
 
 
 def log_likelihoods(net: Fitted, name: str, value: Any, n_rows: int) -> Array:
