@@ -20,7 +20,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import NUMBER, from_numbers
+from jaxbn.inputs.units import from_numbers
 from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
@@ -124,7 +124,6 @@ class AverageNet(InFiles):
         """
         queries.quantile_levels(returns)  # refuses others
         continuous = target in self.networks[0].binnings
-        unit = self.networks[0].binnings[target].unit if continuous else NUMBER
         if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
             found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
             means = [
@@ -132,12 +131,13 @@ class AverageNet(InFiles):
                 for net, each in zip(self.networks, found, strict=True)
             ]
             mean = (self._weights_of_rows(data, target, unknown).T * np.column_stack(means)).sum(axis=1)
+            unit = self.networks[0].binnings[target].unit
             return pd.Series(from_numbers(mean, unit), index=found[0].index, name=target)
         chances = self.predict_proba(data, target, unknown=unknown)
         # Between the cuts of all networks there is the shape of the first: those of draws are the same.
         inside = InsideBins(self._edges(target), self.networks[0].binnings[target].shape) if continuous else None
         if not (isinstance(returns, str) and returns == "state"):
-            return queries.points(inside, chances, target, returns, unit)
+            return queries.points(self.networks[0], chances, target, returns, inside=inside)
         heights = chances.to_numpy()
         if inside is not None:
             widths = np.diff(inside.edges)
