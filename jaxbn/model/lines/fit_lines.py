@@ -185,10 +185,8 @@ class Rows(NamedTuple):
     def family(self, kind: Kind) -> Family:
         """The family by one ruler."""
         own, cells = self.codes[:, self.net.names.index(self.name)], cells_of(self.net, self.name, self.codes)
-        part = self._part(self.name, kind)
-        if kind == "bin":
-            return Family(kind, part, cells * self.net.cardinalities[self.name] + own)
-        return Family(kind, part, cells, self.net.inside(self.name).rulers[kind].ends(own))
+        cells = cells * self.net.cardinalities[self.name] + own if kind == "bin" else cells
+        return Family(kind, self._part(self.name, kind), cells, self.net.inside(self.name).rulers[kind].ends(own))
 
     def scores(self, kind: Kind, names: Iterable[str]) -> list[Floats]:
         """Those of the numbers of some variables."""
