@@ -13,7 +13,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 from jaxbn.inputs.graph import Parents, check_table_sizes
 from jaxbn.inputs.later import pd
-from jaxbn.model.inference.em import expected_counts, tell_left_out
+from jaxbn.model.inference.em import Counter, tell_left_out
 from jaxbn.model.observations import encode_frame, frame_of, numbers_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.runtime.threads import in_threads
@@ -133,9 +133,10 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
 def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Counts of all families in new rows, expected ones where entries are missing."""
     if (codes == MISSING).any():
-        found = expected_counts(net.network, codes)
-        tell_left_out(found.left_out)
-        return dict(zip(net.names, found.counts, strict=True))
+        counter = Counter(net.network.structure, codes)
+        expected = counter.expected(net.network).counts
+        tell_left_out(counter.left_out)
+        return dict(zip(net.names, expected, strict=True))
     return counts_of_families(net.parents, dict(zip(net.names, codes.T, strict=True)), net.cardinalities)
 
 
