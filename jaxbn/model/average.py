@@ -216,7 +216,7 @@ class AverageNet(InFiles):
         for net in self.networks:
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
-                own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
+                own = net.binnings[cause](self._edges(cause)[:-1])
             means.append(mean_where_set(net, cause, outcome, level)[own])
             other = with_drawn_tables(net, rng)
             sets = [None] if self.never is None else open_parents(net, cause, self.never)
@@ -287,7 +287,7 @@ class AverageNet(InFiles):
         if name not in net.binnings:
             return np.eye(len(net.levels[name]))
         edges, own = self._edges(name), net.inside(name)
-        of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
+        of = net.binnings[name](edges[:-1])
         shares = np.zeros((len(own.measures), len(of)))
         shares[of, np.arange(len(of))] = np.diff(own.below(edges))
         totals = shares.sum(axis=1, keepdims=True)
