@@ -5,12 +5,13 @@ from __future__ import annotations
 import graphlib
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, at_least, known_name
 from jaxbn.inputs.later import nx
 
+Name = TypeVar("Name", bound=Hashable)  # or a number
 Parents = Mapping[str, Sequence[str]]  # the parents of every variable, by name
 GraphLike: TypeAlias = "Mapping[str, Iterable[str]] | nx.DiGraph | Iterable[tuple[str, str]]"
 """The ways to write a graph: parents by child, a ``networkx.DiGraph``, or (parent, child) pairs."""
@@ -36,7 +37,7 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
     return result
 
 
-def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, ...]:
+def topological_order(parents: Mapping[Name, Sequence[Name]], argument: str = "graph") -> tuple[Name, ...]:
     """The variables, parents before children; among those that could come next, in the order of the keys."""
     names, sorter = tuple(parents), graphlib.TopologicalSorter(parents)
     try:
@@ -45,7 +46,7 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
         cycle = " -> ".join(map(repr, error.args[1]))
         raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs") from None
     position = {name: i for i, name in enumerate(names)}
-    order: list[str] = []
+    order: list[Name] = []
     ready: list[int] = []
     while sorter.is_active():
         for name in sorter.get_ready():
@@ -55,9 +56,9 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
     return tuple(order)
 
 
-def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
+def children_of(parents: Mapping[Name, Sequence[Name]]) -> dict[Name, tuple[Name, ...]]:
     """Children of every variable, in the order of the keys."""
-    children: dict[str, list[str]] = {name: [] for name in parents}
+    children: dict[Name, list[Name]] = {name: [] for name in parents}
     for child, found in parents.items():
         for parent in dict.fromkeys(found):
             children[parent].append(child)

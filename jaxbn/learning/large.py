@@ -25,7 +25,7 @@ from jaxbn.learning.passes import Learned, Settled, Structure
 from jaxbn.learning.plan import Plan
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.model.inference.em import expected_counts, tell_left_out
+from jaxbn.model.inference.em import Counter, tell_left_out
 from jaxbn.model.observations import encode_frame, frame_of
 from jaxbn.model.rows.updating import recounted
 from jaxbn.runtime import limits
@@ -256,8 +256,9 @@ class _Expected:
         total: list[NDArray[Any]] = [*(np.zeros(table.shape) for table in self.net.tables.values()), np.zeros((), int)]
         for _, batch in batches:
             codes = encode_frame(self.net, frame_of(self.net, batch.to_pandas()), "missing")
-            found = expected_counts(self.net.network, codes)
-            total = self.merge(total, [*found.counts, np.array(found.left_out)])
+            counter = Counter(self.net.network.structure, codes)
+            counts = counter.expected(self.net.network).counts
+            total = self.merge(total, [*counts, np.array(counter.left_out)])
         return total
 
     merge = staticmethod(Counting.merge)

@@ -20,7 +20,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import NUMBER, from_numbers
+from jaxbn.inputs.units import from_numbers
 from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
@@ -124,7 +124,6 @@ class AverageNet(InFiles):
         """
         queries.quantile_levels(returns)  # refuses others
         continuous = target in self.networks[0].binnings
-        unit = self.networks[0].binnings[target].unit if continuous else NUMBER
         if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
             found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
             means = [
@@ -132,12 +131,13 @@ class AverageNet(InFiles):
                 for net, each in zip(self.networks, found, strict=True)
             ]
             mean = (self._weights_of_rows(data, target, unknown).T * np.column_stack(means)).sum(axis=1)
+            unit = self.networks[0].binnings[target].unit
             return pd.Series(from_numbers(mean, unit), index=found[0].index, name=target)
         chances = self.predict_proba(data, target, unknown=unknown)
         # Between the cuts of all networks there is the shape of the first: those of draws are the same.
         inside = InsideBins(self._edges(target), self.networks[0].binnings[target].shape) if continuous else None
         if not (isinstance(returns, str) and returns == "state"):
-            return queries.points(inside, chances, target, returns, unit)
+            return queries.points(self.networks[0], chances, target, returns, inside=inside)
         heights = chances.to_numpy()
         if inside is not None:
             widths = np.diff(inside.edges)
@@ -216,7 +216,7 @@ class AverageNet(InFiles):
         for net in self.networks:
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
-                own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
+                own = net.binnings[cause](self._edges(cause)[:-1])
             means.append(mean_where_set(net, cause, outcome, level)[own])
             other = with_drawn_tables(net, rng)
             sets = [None] if self.never is None else open_parents(net, cause, self.never)
@@ -287,7 +287,7 @@ class AverageNet(InFiles):
         if name not in net.binnings:
             return np.eye(len(net.levels[name]))
         edges, own = self._edges(name), net.inside(name)
-        of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
+        of = net.binnings[name](edges[:-1])
         shares = np.zeros((len(own.measures), len(of)))
         shares[of, np.arange(len(of))] = np.diff(own.below(edges))
         totals = shares.sum(axis=1, keepdims=True)

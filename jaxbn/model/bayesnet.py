@@ -375,10 +375,7 @@ class BayesNet(Fitted, InFiles):
         chances = self.predict_proba(data, target, unknown=unknown)
         if isinstance(returns, str) and returns == "state":
             return pd.Series(chances.columns.take(chances.to_numpy().argmax(axis=1)), index=chances.index, name=target)
-        if target not in self.binnings:
-            return queries.points(None, chances, target, returns)
-        leaning = lean_of_rows(self, data, target, unknown)
-        return queries.points(self.inside(target), chances, target, returns, self.binnings[target].unit, leaning)
+        return queries.points(self, chances, target, returns, lean=lean_of_rows(self, data, target, unknown))
 
     @old_keywords({"how": "strategy"}, {})
     @in_batches

@@ -55,8 +55,18 @@ def mean_where_set(
     A level acts as its group does.
     """
     check_targets(net, [cause, outcome], {})
-    chosen = frozenset(net.parents[cause]) if parents is None else parents
-    means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level))
+    chosen, worth = net.parents[cause] if parents is None else parents, _worth(net, outcome, level)
+    if outcome in chosen:
+        means = np.full(net.cardinalities[cause], joint(net, [outcome], {}) @ worth)
+    else:
+        chances = joint(net, [*sorted(chosen), cause, outcome], {})
+        chances = chances.reshape(-1, *chances.shape[-2:])  # [states of the parents, of the cause, of the outcome]
+        context, together = chances.sum(axis=(1, 2)), chances.sum(axis=2)
+        means = np.full(together.shape, np.nan)  # of what never occurs nothing is known
+        some = together > 0
+        given = chances[some] / together[some][:, None]
+        means[some] = (given * _inside_bins(net, outcome, given, together[some], worth)).sum(axis=-1)
+        means = np.asarray(context[context > 0] @ means[context > 0])
     return means[net.group_codes[cause]] if cause in net.groupings else means
 
 
@@ -94,20 +104,6 @@ def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float
     if outcome not in net.groupings:
         return worth
     return np.asarray(np.bincount(net.group_codes[outcome], worth * net.shares[outcome]), np.float64)
-
-
-def _adjusted(net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: Floats) -> Floats:
-    """The mean of the outcome for each state that the cause is set to, if these are its parents."""
-    if outcome in parents:
-        return np.full(net.cardinalities[cause], joint(net, [outcome], {}) @ worth)
-    chances = joint(net, [*sorted(parents), cause, outcome], {})
-    chances = chances.reshape(-1, *chances.shape[-2:])  # [states of the parents, of the cause, of the outcome]
-    context, together = chances.sum(axis=(1, 2)), chances.sum(axis=2)
-    means = np.full(together.shape, np.nan)  # of what never occurs nothing is known
-    some = together > 0
-    given = chances[some] / together[some][:, None]
-    means[some] = (given * _inside_bins(net, outcome, given, together[some], worth)).sum(axis=-1)
-    return np.asarray(context[context > 0] @ means[context > 0])
 
 
 def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, worth: Floats) -> Floats:

@@ -21,6 +21,7 @@ from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fitted import Alpha
 from jaxbn.model.imputing.donors import evidence_inside_bins
+from jaxbn.model.imputing.impute import Numbers
 from jaxbn.model.inference.em import EMFit, Weight, fit_by_em, tell_left_out
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines
@@ -32,8 +33,6 @@ from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import level_shares, posterior_means
 from jaxbn.sources.source import as_source
-
-Columns = Mapping[str, NDArray[np.float64]]
 
 
 @old_keywords({"policies": "binnings"}, {})
@@ -157,7 +156,7 @@ def fit(
 
 
 def _fitted_by_em(
-    structure: Structure, codes: NDArray[np.int32], alphas: Sequence[Weight], parents: Parents, numbers: Columns
+    structure: Structure, codes: NDArray[np.int32], alphas: Sequence[Weight], parents: Parents, numbers: Numbers
 ) -> EMFit:
     """Tables fitted to the bins; then, from there, to the numbers that are given."""
     found = fit_by_em(structure, codes, alphas)

@@ -90,7 +90,7 @@ def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDAr
             raise ValueError(
                 f"what is given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
-        weights[name] = (_weigh_continuous if name in net.binnings else level_weights)(net, name, value)
+        weights[name] = level_weights(net, name, value)
         if name in net.groupings:  # P(one of these levels | group)
             weights[name] = np.bincount(net.group_codes[name], weights[name] * net.shares[name]).astype(np.float64)
     return weights
@@ -108,12 +108,8 @@ def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
     return found
 
 
-def _weigh_continuous(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
-    binning = net.binnings[name]
-    parts = as_weights(name, value)
-    if parts is not None:
-        return np.asarray(sum(weight * _weigh_continuous(net, name, part) for part, weight in parts), np.float64)
-    span = as_range(net, name, value)
+def _weigh_bins(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
+    binning, span = net.binnings[name], as_range(net, name, value)
     if span is not None:
         nearest = min(max(net.bounds[name][0], span[0]), span[1])  # to the fitted range
         tell_far(net, name, np.array([nearest]))
@@ -170,10 +166,12 @@ def _ends(net: Fitted, name: str, interval: pd.Interval) -> tuple[float, float]:
 
 
 def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
-    """The weight of each level of a discrete variable by what is given: 1 or 0, or its likelihood, [levels]."""
+    """The weight of each level, or bin, of a variable by what is given: 1 or 0, or its likelihood, [levels]."""
     parts = as_weights(name, value)
     if parts is not None:
         return np.asarray(sum(weight * level_weights(net, name, part) for part, weight in parts), np.float64)
+    if name in net.binnings:
+        return _weigh_bins(net, name, value)
     levels = net.levels[name]
     weights = np.zeros(len(levels))
     if isinstance(value, str | int | float) and value in levels:

@@ -18,7 +18,7 @@ from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.columns import MISSING, encode
 from jaxbn.inputs.later import pd
-from jaxbn.inputs.units import NUMBER, Unit, from_numbers
+from jaxbn.inputs.units import from_numbers
 from jaxbn.model.fitted import Fitted, check_variable
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import log_ratios, range_ratios
@@ -95,8 +95,7 @@ def weighed_by_ranges(net: Fitted, given: Mapping[str, Any]) -> Network:
         span = as_range(net, name, given[name])
         if span is not None:
             tables[name] = net.tables[name] * range_ratios(net, name, *span)
-    every = tuple({**net.tables, **tables}[name] for name in net.names)
-    return Network(net.network.structure, every) if tables else net.network
+    return Network(net.network.structure, tuple((net.tables | tables).values())) if tables else net.network
 
 
 def log_likelihoods(net: Fitted, name: str, value: Any, n_rows: int) -> Array:
@@ -173,16 +172,17 @@ def check_targets(net: Fitted, targets: Sequence[str], given: Mapping[str, Any])
 
 
 def points(
-    inside: InsideBins | None, chances: pd.DataFrame, target: str, returns: Returns, unit: Unit = NUMBER,
-    lean: Lean | None = None,
+    net: Fitted, chances: pd.DataFrame, target: str, returns: Returns, *, lean: Lean | None = None,
+    inside: InsideBins | None = None,
 ) -> pd.Series | pd.DataFrame:  # fmt: skip
-    """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
-    if inside is None:
+    """Means or quantiles of a continuous target, from the chances [rows, bins] of its bins, or those of `inside`."""
+    if target not in net.binnings:
         raise ArgumentError(
             "returns",
             f"is {returns!r}, but {target!r} is discrete and has no mean or quantiles; leave it out",
             value=returns,
         )
+    inside, unit = inside or net.inside(target), net.binnings[target].unit
     if isinstance(returns, str) and returns == "mean":
         found = means(inside, chances.to_numpy(), lean)
         return pd.Series(from_numbers(found, unit), index=chances.index, name=target)

@@ -70,7 +70,7 @@ def completed(
                     donors = matched_donors(column[:, 0], features, *states[name], rng)
                 column[~known[name]] = column[donors]
     for name in numbers:
-        filled.values[name][~known[name]] = scales[name].back(columns[name][~known[name], 0])
+        filled.values[name][~known[name]] = scales[name].nearest(columns[name][~known[name], 0])
     return filled
 
 

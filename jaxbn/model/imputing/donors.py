@@ -24,7 +24,7 @@ evidence and tables are updated in turns, until the posterior with the evidence 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,8 @@ from jaxbn.model.imputing.stacking import CELLS, MOST_ROWS, NEAREST, Nearest, Ne
 from jaxbn.model.inference.answers import draw_completions, posteriors
 from jaxbn.model.inference.em import Counter, Weight, means
 from jaxbn.model.inference.network import Network, draw_states
-from jaxbn.model.inference.tasks import Evidence
+from jaxbn.model.inference.tasks import Codes, Evidence
 from jaxbn.runtime import limits
-
-Codes = NDArray[np.int32]
 
 NEAREST_BY_LINE = (4, 10, 30, 100)  # numbers of rows with the nearest predictions; an expert for each
 BLUR = 1e-6  # noise of predictions, in standard deviations of them: it breaks ties between rows that look the same
@@ -65,7 +63,7 @@ class Donors(NamedTuple):
         drawn = draw_states(self.shares, rng.random(len(self.shares)))
         return np.take_along_axis(self.rows, drawn[:, None], axis=1)[:, 0]
 
-    def chances(self, codes: NDArray[np.int32], otherwise: Array) -> Array:
+    def chances(self, codes: Codes, otherwise: Array) -> Array:
         """The donors' shares of the states, [holes, states], from the codes of all rows [rows].
 
         `otherwise`, chances of the same states, counts as one more donor: donors are few, and a state that none of them
@@ -77,7 +75,7 @@ class Donors(NamedTuple):
         return (number * found + otherwise) / (number + 1)
 
 
-def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: NDArray[np.int32]) -> Donors:
+def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: Codes) -> Donors:
     """The donors of a column's missing entries, where its bins [n] are -1.
 
     `features` are the other columns, complete, and `known` says which of their entries are not filled in, [n,
@@ -114,7 +112,7 @@ def predictors_of(parents: Parents, name: str) -> list[str]:
     return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]
 
 
-def indicators(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
+def indicators(codes: Codes, n_states: int) -> Array:
     """Indicators of the most frequent states of a discrete column but the very first, [n, states].
 
     Example:
@@ -252,7 +250,7 @@ def _said(
     return found
 
 
-def _numbers(seen: Array, bins: Codes, drawn: NDArray[np.integer[Any]], rng: np.random.Generator) -> Array:
+def _numbers(seen: Array, bins: Codes, drawn: Codes, rng: np.random.Generator) -> Array:
     """A continuous column, with the number of any row in the drawn bin where it is missing, [n, 1]."""
     has, gone = rng.permutation(np.flatnonzero(bins != MISSING)), bins == MISSING
     has = has[np.argsort(bins[has], kind="stable")]

@@ -95,9 +95,8 @@ def _most_probable(net: Fitted, codes: NDArray[np.int32]) -> dict[str, NDArray[A
     for name, groups in net.group_codes.items():
         of_group = np.arange(net.cardinalities[name])[:, None] == groups
         best[name] = np.where(of_group, net.shares[name], -1.0).argmax(axis=1)
-    tables = [net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names]
-    weighed = Network(net.network.structure, tuple(tables))
-    states = most_probable_completions(weighed, codes)
+    tables = tuple(net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names)
+    states = most_probable_completions(Network(net.network.structure, tables), codes)
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
         chosen = net.inside(name).means if name in net.binnings else best.get(name)

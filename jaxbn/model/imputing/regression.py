@@ -21,7 +21,7 @@ from jaxbn.model.imputing.donors import features_of
 from jaxbn.model.imputing.ridge import Array
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
-from jaxbn.model.inference.em import expected_counts
+from jaxbn.model.inference.em import Counter
 from jaxbn.runtime import limits
 
 ROUNDS = 10  # rounds at most
@@ -89,7 +89,7 @@ def _predicted(
     net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array], *, own_rows: bool = False
 ) -> _Predicted:
     found = _Predicted({}, {}, {})
-    counts = expected_counts(net.network, codes).counts if own_rows else []
+    counts = Counter(net.network.structure, codes).expected(net.network).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(net.network, codes, i)
         if own_rows:

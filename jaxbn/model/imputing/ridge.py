@@ -134,7 +134,7 @@ class Scale(NamedTuple):
             >>> Scale.of(np.array([1.0, 2.0, 3.0])).scores is None
             True
             >>> heavy = Scale.of(np.append(np.arange(40.0), 1e6))
-            >>> heavy.back(heavy.to(np.array([3.0, 1e6]))).tolist()
+            >>> heavy.nearest(heavy.to(np.array([3.0, 1e6]))).tolist()
             [3.0, 1000000.0]
         """
         n = len(ascending)
@@ -153,10 +153,6 @@ class Scale(NamedTuple):
             return column
         place = np.minimum(places(self.values, column), len(self.values) - 1)
         return np.where(np.isnan(column), np.nan, self.scores[place])
-
-    def back(self, column: Array) -> Array:
-        """The values of numbers on this scale."""
-        return column if self.scores is None else self.values[np.searchsorted(self.scores, column)]
 
     def nearest(self, column: Array) -> Array:
         """The observed values nearest to numbers on this scale.

@@ -101,7 +101,6 @@ class Votes(NamedTuple):
     sharpness: float  # of the softmax
     neighbours: Neighbours | None
     signs: Array  # indicators of the levels of possible neighbours, [rows, levels]
-    floor: float  # added to the probabilities of regressions and neighbours
     weights: Array  # [experts]
 
     def __call__(self, posterior: Array, others: Array, known: NDArray[np.bool_]) -> Array:
@@ -110,7 +109,7 @@ class Votes(NamedTuple):
         if self.lines:
             by_lines = [_chances(np.column_stack([line(others) for line in self.lines]), self.shares, self.sharpness)]
         near = _near(self.neighbours, self.signs, known, others)
-        return np.einsum("e,erk->rk", self.weights, _said_of_levels(posterior, by_lines, near, self.floor))
+        return np.einsum("e,erk->rk", self.weights, _said_of_levels(posterior, by_lines, near, len(self.signs)))
 
 
 def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: NDArray[np.int32]) -> Votes:
@@ -132,17 +131,16 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
         by_lines = [_chances(said, shares, sharpness)]
     neighbours = Neighbours.of(others[some]) if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1] else None
     near = _near(neighbours, signs[some], known[some])
-    floor = 1 / (len(some) + 1)
-    experts = _said_of_levels(posterior[some], by_lines, near, floor)
+    experts = _said_of_levels(posterior[some], by_lines, near, len(some))
     weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
     kinds = [n for n in (1, len(by_lines), near.shape[1]) if n]
     equal = np.concatenate([np.full(n, 1 / n / len(kinds)) for n in kinds])  # every kind of expert has the same sum
-    return Votes(lines, shares, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
+    return Votes(lines, shares, sharpness, neighbours, signs[some], (weights + equal) / 2)
 
 
-def _said_of_levels(posterior: Array, by_lines: list[Array], near: Array, floor: float) -> Array:
-    """What each expert says, [experts, rows, levels]."""
-    chances = [np.clip(each, 0, 1) + floor for each in (*by_lines, *near.swapaxes(0, 1))]
+def _said_of_levels(posterior: Array, by_lines: list[Array], near: Array, n_seen: int) -> Array:
+    """What each expert says, [experts, rows, levels]; a share of one row is added, so that nothing is impossible."""
+    chances = [np.clip(each, 0, 1) + 1 / (n_seen + 1) for each in (*by_lines, *near.swapaxes(0, 1))]
     return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
 
 
@@ -229,7 +227,12 @@ class Neighbours(NamedTuple):
             apart = (seen**2).sum(axis=1)[:, None] + has @ squares - 2 * seen @ self.rows.T
             if features is None:
                 apart[np.arange(len(seen)), np.arange(part.start, part.stop)] = np.inf
-            yield part, _nearest(apart)
+            most = min(NEAREST[-1], apart.shape[1] - 1)
+            nearest = np.argpartition(apart.astype(np.float32), most - 1, axis=1)[:, :most]  # in half the time
+            near = np.take_along_axis(apart, nearest, axis=1)
+            order = np.argsort(near, axis=1, kind="stable")
+            distances = np.sqrt(np.take_along_axis(near, order, axis=1).clip(0))
+            yield part, Nearest(np.take_along_axis(nearest, order, axis=1), 1 / (distances + SOFT))
 
 
 def _near(neighbours: Neighbours | None, targets: Array, known: NDArray[np.bool_], rows: Array | None = None) -> Array:
@@ -237,13 +240,3 @@ def _near(neighbours: Neighbours | None, targets: Array, known: NDArray[np.bool_
     if neighbours is None:
         return np.zeros((len(known), 0, targets.shape[1]))
     return neighbours.means(targets, known, rows)
-
-
-def _nearest(apart: Array) -> Nearest:
-    """The nearest of all rows, given squared distances [asked, rows]."""
-    most = min(NEAREST[-1], apart.shape[1] - 1)
-    nearest = np.argpartition(apart.astype(np.float32), most - 1, axis=1)[:, :most]  # in half the time
-    squares = np.take_along_axis(apart, nearest, axis=1)
-    order = np.argsort(squares, axis=1, kind="stable")
-    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).clip(0))
-    return Nearest(np.take_along_axis(nearest, order, axis=1), 1 / (distances + SOFT))

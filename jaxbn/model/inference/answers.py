@@ -58,13 +58,12 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
     return result
 
 
-Marginal = tuple[int, NDArray[np.intp], NDArray[np.intp], Array]
-"""A variable, rows that lack it [n], which of the distinct posteriors each of them has [n], and these, [U, K]."""
-
-
-def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None) -> Iterator[Marginal]:
+def marginals(
+    network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None
+) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp], Array]]:
     """P(entry | what its row has) of all missing entries, exactly; every missing entry is in one of the answers.
 
+    Of a variable, rows that lack it [n], which of the distinct posteriors each of them has [n], and these, [U, K].
     `tasks` are those of the table, without leaving out barren variables, if it has been taken apart before.
     """
     for task in take_apart(network.structure, codes, drop_barren=False) if tasks is None else tasks:

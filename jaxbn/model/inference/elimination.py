@@ -41,7 +41,6 @@ class Step(NamedTuple):
     """One variable and the factors it is summed out of; where a plan keeps variables, the last step has them all."""
 
     scope: tuple[int, ...]  # in the order in which they are summed out, the last one first; its own variable at the end
-    shape: tuple[int, ...]  # numbers of states of the scope
     families: Sequence[int]  # whose tables are multiplied here, by child
     inflow: Sequence[tuple[int, tuple[int, ...]]]  # earlier steps multiplied here, and the shape of each over the scope
 
@@ -170,9 +169,8 @@ def _steps(structure: Structure, component: Component, scopes: dict[int, list[in
             inflow[into].append((k, tuple([sizes[u] if u in scope else 1 for u in ordered[into]])))
         else:
             roots.append(k)
-    shapes = [tuple([sizes[u] for u in scope]) for scope in ordered]
-    each = [math.prod(shape) for shape in shapes]
-    return Plan(list(map(Step, ordered, shapes, families, inflow)), sum(each), max(each, default=1), roots)
+    each = [math.prod([sizes[u] for u in scope]) for scope in ordered]
+    return Plan(list(map(Step, ordered, families, inflow)), sum(each), max(each, default=1), roots)
 
 
 Choice = Callable[[Array, int, Any], Any]

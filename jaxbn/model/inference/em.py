@@ -45,19 +45,17 @@ class Expected(NamedTuple):
 
     counts: list[Array]  # [parents' states ..., own states] of each variable
     log_likelihood: float
-    left_out: int = 0  # rows with entries that would have taken too long to sum over
 
 
 class Counter:
     """The E-step: a table with missing entries, prepared for expected counts under one network after the other.
 
     `codes` are [rows, variables], -1 where missing; `evidence`, what else is known of the states of missing entries,
-    may change from one network to the next.
+    may change from one network to the next. `left_out` rows would have taken too long to sum over.
     """
 
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
-        self.structure, self.evidence = structure, evidence or {}
-        self.tasks, self.left_out = _affordable(structure, codes, self.evidence)
+        self.tasks, self.left_out = _affordable(structure, codes, evidence or {})
         self.most_rounds = LONG_ROUNDS * _budget(codes) // max(sum(task.n_cells for task in self.tasks), 1)
         shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [  # counts of every family over the rows that have all of it
@@ -80,7 +78,7 @@ class Counter:
             total += self._add(network, task, flat)
         if not total > -np.inf:
             raise ValueError("a row has probability 0 under the network, so its missing entries have no posterior")
-        return Expected(counts, float(total), self.left_out)
+        return Expected(counts, float(total))
 
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
@@ -127,11 +125,6 @@ def _cheapest(tasks: list[Task], most: int) -> tuple[list[Task], NDArray[np.intp
     return kept, np.unique(np.concatenate([np.zeros(0, np.intp), *(tasks[i].rows for i in costly)]))
 
 
-def expected_counts(network: Network, codes: Codes) -> Expected:
-    """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
-    return Counter(network.structure, codes).expected(network)
-
-
 def tell_left_out(n_rows: int) -> None:
     """Say that some rows do not count in the tables of what they lack."""
     if n_rows:
@@ -150,7 +143,7 @@ class EMFit(NamedTuple):
     log_likelihood: float  # of what was observed, under these tables
     trace: tuple[float, ...]  # the objective at the start and after each round, the last that of these tables
     converged: bool  # False where the rounds ran out or Ctrl-C ended them
-    left_out: int = 0  # as in ``Expected``
+    left_out: int = 0  # as in ``Counter``
 
 
 def fit_by_em(
@@ -182,10 +175,10 @@ def fit_by_em(
     with limits.ending_early() as ending:
         for _ in range(min(max_rounds, counter.most_rounds) + 1):
             # the E-step of these tables also gives their objective, so that a round takes one E-step
-            counts, log_likelihood, left_out = counter.expected(now)
+            counts, log_likelihood = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
             done = len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * max(1, len(codes))
-            found = EMFit(now, counts, log_likelihood, trace, done, left_out)
+            found = EMFit(now, counts, log_likelihood, trace, done, counter.left_out)
             if done:
                 break
             now = means(structure, counts, alphas)

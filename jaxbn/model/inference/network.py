@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.graph import children_of, topological_order
 from jaxbn.structure.constraints import mask_of, union_of
 
 
@@ -49,17 +49,12 @@ class Structure:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each variable."""
-        found: list[list[int]] = [[] for _ in self.parents]
-        for child, parents in enumerate(self.parents):
-            for parent in parents:
-                found[parent].append(child)
-        return tuple(map(tuple, found))
+        return tuple(children_of(dict(enumerate(self.parents))).values())
 
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The variables, parents before children."""
-        named = {str(child): [str(parent) for parent in found] for child, found in enumerate(self.parents)}
-        return tuple(int(name) for name in topological_order(named))
+        return topological_order(dict(enumerate(self.parents)))
 
     @cached_property
     def ancestors(self) -> tuple[int, ...]:

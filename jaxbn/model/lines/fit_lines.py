@@ -6,7 +6,7 @@ It decides by which ruler the scores of a line are taken, and which numbers besi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.scores import Floats, Kind, OfNumbers
+from jaxbn.cuts.shapes.scores import Floats, Kind, OfNumbers, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.later import nx
 from jaxbn.inputs.missing import LOG
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Integers, Line
 from jaxbn.model.lines.regression import Family, choose_further, fit_line
-from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of_states
+from jaxbn.model.lines.rows import cells_of, part_of, scores_of_states
 from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads
 
@@ -49,7 +49,7 @@ def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str,
     codes = np.stack([columns[name][some] for name in net.names], axis=1)  # [rows, variables]
     values = {name: column[some] for name, column in values.items()}
     before, links, unknown = list[str](), nx.Graph(net.graph), list[Rows]()
-    parts, few_parts = dict[tuple[str, Kind], Parts](), dict[tuple[str, Kind], Parts]()
+    parts, few_parts = dict[tuple[str, Kind], Part](), dict[tuple[str, Kind], Part]()
     for name in (net.names[v] for v in net.network.structure.order):
         if name not in net.binnings or net.binnings[name].shape is None:
             continue
@@ -121,8 +121,8 @@ class Rows(NamedTuple):
     children: tuple[str, ...]  # whose states tell of the place
     codes: Integers  # [rows, variables]
     values: Mapping[str, Floats]
-    parts: dict[tuple[str, Kind], Parts]  # that were asked for already
-    few_parts: dict[tuple[str, Kind], Parts]  # of the rows by which rulers are compared, likewise
+    parts: dict[tuple[str, Kind], Part]  # that were asked for already
+    few_parts: dict[tuple[str, Kind], Part]  # of the rows by which rulers are compared, likewise
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Some of the rows; all of them share what is known of their parts."""
@@ -148,7 +148,12 @@ class Rows(NamedTuple):
         """The lines that gain something, by each ruler: following parents, and further numbers as well."""
         found = list[tuple[float, Line]]()
         known = [n for n in self.others if np.isnan(self.values[n]).mean() <= 1 - KNOWN]
-        for kind in _kinds(self.net, (self.name, *self.parents)):
+        rulers = [self.net.inside(n).rulers for n in (self.name, *self.parents)]
+        # logarithms only where they differ from numbers
+        alike = all(each.get("logarithm") is each.get("number") for each in rulers)
+        for kind in KINDS:
+            if not all(kind in each for each in rulers) or (kind == "logarithm" and alike):
+                continue
             family = self.family(kind)
             candidates = [n for n in known if kind in self.net.inside(n).rulers]
             further = self.further(family, candidates)
@@ -166,7 +171,7 @@ class Rows(NamedTuple):
             return None
         own = self.codes[:, self.net.names.index(self.name)]
         states, _ = scores_of_states(self.net, self.name, children, self.codes, own)
-        scores = [*self.scores(kind, (*self.parents, *further)), *states]
+        scores = [self._part(n, kind).mean for n in (*self.parents, *further)] + states
         known = ~np.isnan(np.sum(scores, axis=0))
         if not known.all():
             scores, family = [score[known] for score in scores], family.take(known)
@@ -174,7 +179,8 @@ class Rows(NamedTuple):
 
     def further(self, family: Family, candidates: Sequence[str]) -> tuple[str, ...]:
         """The numbers beside the parents that a line follows, none where too many rows lack one of the candidates."""
-        size, scores = len(self.parents), self.scores(family.ruler, (*self.parents, *candidates))
+        size = len(self.parents)
+        scores = [self._part(n, family.ruler).mean for n in (*self.parents, *candidates)]
         known = np.flatnonzero(~np.isnan(np.sum(scores, axis=0))) if candidates else np.arange(0)
         if len(known) <= len(self.codes) / 2:
             return ()
@@ -185,25 +191,11 @@ class Rows(NamedTuple):
     def family(self, kind: Kind) -> Family:
         """The family by one ruler."""
         own, cells = self.codes[:, self.net.names.index(self.name)], cells_of(self.net, self.name, self.codes)
-        part, _ = self._part(self.name, kind)
-        if kind == "bin":
-            return Family(kind, part, cells * self.net.cardinalities[self.name] + own)
-        return Family(kind, part, cells, self.net.inside(self.name).rulers[kind].ends(own))
+        cells = cells * self.net.cardinalities[self.name] + own if kind == "bin" else cells
+        return Family(kind, self._part(self.name, kind), cells, self.net.inside(self.name).rulers[kind].ends(own))
 
-    def scores(self, kind: Kind, names: Iterable[str]) -> list[Floats]:
-        """Those of the numbers of some variables."""
-        return [score_of(self._part(n, kind)) for n in names]
-
-    def _part(self, name: str, kind: Kind) -> Parts:
+    def _part(self, name: str, kind: Kind) -> Part:
         """What the values of a variable stand for, by one ruler."""
         if (name, kind) not in self.parts:
             self.parts[name, kind] = part_of(self.net, name, self.codes, self.values, kind)
         return self.parts[name, kind]
-
-
-def _kinds(net: Fitted, names: Sequence[str]) -> list[Kind]:
-    """The rulers that all of some variables have; logarithms only where they differ from numbers."""
-    rulers = [net.inside(name).rulers for name in names]
-    found = [kind for kind in KINDS if all(kind in each for each in rulers)]
-    alike = all(each.get("logarithm") is each.get("number") for each in rulers)
-    return [kind for kind in found if kind != "logarithm" or not alike]

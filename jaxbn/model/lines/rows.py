@@ -15,8 +15,6 @@ from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Integers, Line
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, numbers_of
 
-Parts = tuple[Part, NDArray[np.bool_]]
-
 
 def lean(
     net: Fitted, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
@@ -31,7 +29,7 @@ def lean(
         return None
     line, size = net.lines[name], net.cardinalities[name]
     if scores is None:
-        scores = [score_of(part_of(net, n, codes, values, line.ruler)) for n in line.numbers]
+        scores = [part_of(net, n, codes, values, line.ruler).mean for n in line.numbers]
     if own is None:
         own, scores, codes = np.arange(size), [score[:, None] for score in scores], codes[:, None]
     cells, ruler = cells_of(net, name, codes), net.inside(name).rulers[line.ruler]
@@ -74,11 +72,11 @@ def log_ratios(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> di
     parts = {each: part_of(net, each[0], codes, values, each[1]) for each in needed}
     found = {}
     for name, line in net.lines.items():
-        scores = [score_of(parts[other, line.ruler]) for other in line.numbers]
+        scores = [parts[other, line.ruler].mean for other in line.numbers]
         leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], scores)
         assert leaning is not None
-        part, known = parts[name, line.ruler]
-        found[name] = np.where(known, leaning.log_ratio(part), 0.0)
+        part = parts[name, line.ruler]
+        found[name] = np.where(np.isnan(part.mean), 0.0, leaning.log_ratio(part))
     return found
 
 
@@ -107,18 +105,14 @@ def range_ratios(net: Fitted, name: str, low: float, high: float) -> Floats:
     return np.exp(line.lean(cells, scores, ruler.ends(own), spread, ruler).log_ratio(part)).reshape(shape)
 
 
-def part_of(net: Fitted, name: str, codes: Integers, values: Mapping[str, Floats], ruler: Kind) -> Parts:
-    """The part of its bin, or column, that each value of a variable stands for, and where there is one [rows]."""
-    own = codes[:, net.names.index(name)]
+def part_of(net: Fitted, name: str, codes: Integers, values: Mapping[str, Floats], ruler: Kind) -> Part:
+    """The part of its bin, or column, that each value of a variable stands for [rows]; its mean is NaN without one."""
+    own, part = codes[:, net.names.index(name)], net.inside(name).rulers[ruler].part
     known = (own != MISSING) & ~np.isnan(values[name])
-    own, numbers = (own, values[name]) if known.all() else (np.where(known, own, 0), np.where(known, values[name], 0.0))
-    return net.inside(name).rulers[ruler].part(numbers, own), known
-
-
-def score_of(found: Parts) -> Floats:
-    """The scores of values [rows], NaN where there is none."""
-    part, known = found
-    return part.mean if known.all() else np.where(known, part.mean, np.nan)
+    if known.all():
+        return part(values[name], own)
+    found = part(np.where(known, values[name], 0.0), np.where(known, own, 0))
+    return found._replace(mean=np.where(known, found.mean, np.nan))
 
 
 def cells_of(net: Fitted, name: str, codes: Integers) -> NDArray[np.int64]:

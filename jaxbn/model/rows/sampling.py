@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,11 @@ from jaxbn.model.observations import as_members, as_range, as_weights, level_wei
 from jaxbn.model.queries import decode, weighed_by_ranges
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike, replacing
-from jaxbn.runtime.memory import check_room
+from jaxbn.runtime.memory import Method, check_room
 from jaxbn.sources.source import as_source
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 BATCH = 2**18  # rows of a file that are drawn at a time
 

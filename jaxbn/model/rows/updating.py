@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
+from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 from jaxbn.inputs.graph import Parents, check_table_sizes
 from jaxbn.inputs.later import pd
-from jaxbn.model.inference.em import expected_counts, tell_left_out
-from jaxbn.model.observations import encode_frame, frame_of, warn_caller
+from jaxbn.model.inference.em import Counter, tell_left_out
+from jaxbn.model.observations import encode_frame, frame_of, numbers_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means, shrunken_weights
@@ -45,7 +45,10 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
     for name in net.groupings:
         level = encode(frame[name], net.levels[name], name=name)
         level_counts[name] = level_counts[name] + np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
-    bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
+    bounds = dict(net.bounds)
+    for name, values in numbers_of(net, frame, net.binnings).items():
+        low, high = bounds[name]
+        bounds[name] = float(np.fmin.reduce(values, initial=low)), float(np.fmax.reduce(values, initial=high))
     return recounted(net, counts, level_counts, bounds, net.n_rows + len(frame))
 
 
@@ -118,8 +121,8 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
             f"{odd} of the {len(frame)} new rows are less probable than 99 % of those that the network would draw, "
             f"mostly by {oddest!r}"
         )
-    for name, binning in net.binnings.items():
-        values, (low, high) = as_floats(name, frame[name], binning.unit), net.bounds[name]
+    for name, values in numbers_of(net, frame, net.binnings).items():
+        low, high = net.bounds[name]
         outside = int(((values < low) | (values > high)).sum())
         if outside >= FEW and outside > MANY * len(frame):
             said.append(f"{outside} have a value of {name!r} outside its range so far")
@@ -127,17 +130,13 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
         warn_caller(f"{'; '.join(said)}: if the rows are right, learn the network again from all of them")
 
 
-def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
-    values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
-    return float(np.fmin.reduce(values, initial=low)), float(np.fmax.reduce(values, initial=high))
-
-
 def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Counts of all families in new rows, expected ones where entries are missing."""
     if (codes == MISSING).any():
-        found = expected_counts(net.network, codes)
-        tell_left_out(found.left_out)
-        return dict(zip(net.names, found.counts, strict=True))
+        counter = Counter(net.network.structure, codes)
+        expected = counter.expected(net.network).counts
+        tell_left_out(counter.left_out)
+        return dict(zip(net.names, expected, strict=True))
     return counts_of_families(net.parents, dict(zip(net.names, codes.T, strict=True)), net.cardinalities)
 
 
@@ -151,7 +150,10 @@ def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
             continue
         levels[name] = _merged(name, net.levels[name], new)
         if name in groupings:
-            groupings[name] = _in_largest(groupings[name], new)
+            groups = groupings[name].groups
+            largest = max(groups, key=len)  # which is that of rare levels
+            groups = tuple((*group, *new) if group is largest else group for group in groups)
+            groupings[name] = replace(groupings[name], groups=groups)
             level_counts[name] = _padded(level_counts[name], [(net.levels[name], levels[name])])
     if levels == net.levels:
         return net
@@ -168,13 +170,6 @@ def _merged(name: str, known: tuple[Level, ...], new: Sequence[Level]) -> tuple[
         raise ValueError(f"column {name!r} holds {new[0]!r}, of another type than its levels so far, {known[0]!r}")
     together = (*known, *new)
     return tuple(sorted(together)) if list(known) == sorted(known) else together
-
-
-def _in_largest(grouping: Grouping, new: Sequence[Level]) -> Grouping:
-    """New levels in the group of most levels, which is that of rare ones."""
-    largest = int(np.argmax([len(group) for group in grouping.groups]))
-    groups = [(*group, *new) if i == largest else group for i, group in enumerate(grouping.groups)]
-    return replace(grouping, groups=tuple(groups))
 
 
 def _padded(counts: NDArray[Any], axes: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> NDArray[Any]:
