@@ -130,7 +130,7 @@ def fingerprint(table: Table) -> str:
     return digest.hexdigest()[:16]
 
 
-def described(table: Table, rules: Rules, merged: Sequence[str]) -> dict[str, Any]:
+def described(table: Table, rules: Rules, merged: Sequence[str], given: Mapping[str, Binning]) -> dict[str, Any]:
     """What every run depends on, as JSON can hold it."""
     links = sorted([*sorted(pair), odds] for pair, odds in rules.links.items())
     return {
@@ -144,7 +144,13 @@ def described(table: Table, rules: Rules, merged: Sequence[str]) -> dict[str, An
         "max_cells": rules.max_cells,
         "merge_levels": list(merged),
         **({"links": links} if links else {}),
+        **({"cuts": cuts_of(given)} if given else {}),
     }
+
+
+def cuts_of(binnings: Mapping[str, Binning]) -> dict[str, list[float]]:
+    """As JSON can hold them."""
+    return {name: binning.cuts.tolist() for name, binning in binnings.items()}
 
 
 def _shown(order: Sequence[str]) -> str:

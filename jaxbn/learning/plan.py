@@ -17,7 +17,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.table import Table
-from jaxbn.learning.checkpoint import described
+from jaxbn.learning.checkpoint import cuts_of, described
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.k2 import K2Runs
 from jaxbn.learning.options import K2, Orders, Search, search_name
@@ -131,20 +131,15 @@ class Plan(NamedTuple):
     def described(self, table: Table) -> dict[str, Any]:
         """What the runs depend on, as JSON can hold it."""
         return {
-            **described(table, self.rules, self.merged),
+            **described(table, self.rules, self.merged, self.given),
             "search": self.search,
             # runs of K2 are known by their orders
             **({} if self.search == "k2" else {"seed": self.seed}),
             "warm_start": bool(self.k2.warm_start),
             "orders": [self.orders.starts, self.orders.patience],
-            **({"cuts": _cuts(self.given)} if self.given else {}),
-            **({} if self.begin is None else {"start": [self.begin.arcs, _cuts(self.begin.binnings)]}),
+            **({} if self.begin is None else {"start": [self.begin.arcs, cuts_of(self.begin.binnings)]}),
             **self.options.described(),
         }
-
-
-def _cuts(binnings: Mapping[str, Binning]) -> dict[str, list[float]]:
-    return {name: binning.cuts.tolist() for name, binning in binnings.items()}
 
 
 def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, ...]:

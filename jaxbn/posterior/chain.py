@@ -76,7 +76,7 @@ class Chain:
             n: self._binning(n, c.cuts) if isinstance(c, Binning) else Grouping(c.groups, method="draw")
             for n, c in start.binnings.items()
         }
-        return State(graph, columns, own)
+        return State(graph, columns, {**own, **self.data.given})
 
     def _binning(self, name: str, edges: NDArray[np.float64]) -> Binning:
         values = self.data.ordered[name].values
@@ -89,7 +89,7 @@ class Chain:
         """
         states = list(states)
         for name in self.data.ordered:
-            if self.data.ordered[name].n_distinct > 1:
+            if self.data.ordered[name].n_distinct > 1 and name not in self.data.given:
                 states = self._visit(states, self.names.index(name), rngs)
         for c, rng in enumerate(rngs):
             for name in self.data.grouped:

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.learning.checkpoint import Write, from_json, open_sealed, to_json
 from jaxbn.learning.discretize import split_codings
 from jaxbn.learning.passes import Learned
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike
-from jaxbn.scores.coded_table import Coding
+from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import effective_parents
 from jaxbn.structure.constraints import bits
 
@@ -39,10 +38,11 @@ class Draw(NamedTuple):
         """Cuts and groups."""
         return {**self.binnings, **self.groupings}
 
-    def with_shapes(self, shapes: Mapping[str, tuple[Shape, ...]]) -> Draw:
-        """The draw with the shapes of its columns, which chains and checkpoints do not keep."""
-        binnings = {name: replace(p, shape=next(iter(shapes.get(name, ())), None)) for name, p in self.binnings.items()}
-        return self._replace(binnings=binnings)
+    def on(self, data: CodedTable) -> Draw:
+        """The draw with the shapes of its columns and the labels of given bins, which checkpoints do not keep."""
+        shapes = {name: next(iter(data.shapes.get(name, ())), None) for name in self.binnings}
+        binnings = {**self.binnings, **data.given}
+        return self._replace(binnings={name: replace(binnings[name], shape=shapes[name]) for name in shapes})
 
 
 def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:

@@ -95,7 +95,8 @@ def sample_posterior(
         constraints: arcs that every network has or none has, see ``jaxbn.Constraints``.
         max_parents: most parents of a variable.
         max_cells: networks with a larger table are not considered.
-        columns: what is known about columns, see ``jaxbn.discretize``; groups of merged levels are drawn too.
+        columns: what is known about columns, see ``jaxbn.discretize``; known cuts stay, and groups of merged levels
+            are drawn too.
         missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` they are filled in once, by
             a draw given ``start`` or the network that ``learn`` finds: the posterior is that of the completed table.
         time_limit: seconds after which the draws so far are returned.
@@ -126,25 +127,26 @@ def sample_posterior(
     grid = FEW_POSITIONS if options.grid is None else options.grid
     if grid > FEW_POSITIONS:
         raise ArgumentError("grid", f"must be at most {FEW_POSITIONS}, got {grid}", value=grid)
-    grouped = columns.merged(table)
+    grouped, known = columns.merged(table), columns.binnings(table)
     fixed = None if graph is None else as_parents(graph, table.names)
     with limits.within(deadline - time.monotonic()):
-        given: Any = {"options": options, "rules": rules, "grouped": grouped, "fixed": fixed, "start": start}
+        given: Any = {"options": options, "rules": rules, "fixed": fixed, "start": start}
+        given |= {"columns": Columns(merge_levels=grouped, cuts=known)}
         given |= {"seed": seed, "time_limit": time_limit, "progress": progress}
         if table.holes:
             found = start or _starts(table, 1, **given)[0]
             LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
-            codings = found.codings if isinstance(found, BayesNet) else found.binnings
+            codings = {**(found.codings if isinstance(found, BayesNet) else found.binnings), **known}
             rng = np.random.default_rng([seed, HOLES])
             table = completed(CodedTable(table, grouped), found.parents if fixed is None else fixed, codings, rng)
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run, own = described(table, rules, grouped), options.described()
+            run, own = described(table, rules, grouped, known), options.described()
             run |= {name: own[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")}
             run["graph"] = None if fixed is None else {name: list(found) for name, found in fixed.items()}
             run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
-        coded = CodedTable(table, grouped, rules.max_cells, options.flat)
+        coded = CodedTable(table, grouped, rules.max_cells, options.flat, given=known)
         coded.check_cells(fixed or rules.start)
         with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):
             if not kept.starts:
@@ -165,8 +167,8 @@ def sample_posterior(
     if limits.interrupted():
         limits.answered(f"there are {len(kept.draws)} draws of {draws}")
     ordered = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
-    chosen = [draw.with_shapes(coded.shapes) for draw in ordered]
-    on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
+    chosen = [draw.on(coded) for draw in ordered]
+    on_grid = tuple(n for n in table.continuous if coded.ordered[n].n_distinct > grid and n not in known)
     never = None if fixed is not None else rules.ruled_out
     posterior = Posterior(table, tuple(chosen), seed, finished, on_grid, never)
     _tell_disagreement(posterior, len(kept.starts))
@@ -257,7 +259,7 @@ def _starts(
     *,
     options: Evidence,
     rules: Rules,
-    grouped: tuple[str, ...],
+    columns: Columns,
     fixed: dict[str, tuple[str, ...]] | None,
     start: BayesNet | None,
     seed: int,
@@ -265,8 +267,10 @@ def _starts(
     progress: bool,
 ) -> list[Learned]:
     """Where the chains begin."""
+    grouped, known = columns.merged(table), columns.binnings(table)
 
     def learned(parents: Parents, codings: Mapping[str, Coding]) -> Learned:
+        codings = {**codings, **known}
         for name in (*table.continuous, *grouped):
             if name not in codings:
                 why = f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass "
@@ -276,10 +280,10 @@ def _starts(
 
     if start is not None:
         return [learned(start.parents if fixed is None else fixed, start.codings)] * chains
-    common: dict[str, Any] = {"columns": Columns(merge_levels=grouped), "max_cells": rules.max_cells}
+    common: dict[str, Any] = {"columns": columns, "max_cells": rules.max_cells}
     common["method"] = replace(options, grid=GRID)
     if fixed is not None:
-        codings: Mapping[str, Any] = CodedTable(table, grouped).start(PLAIN_BINS, "frequency").binnings
+        codings: Mapping[str, Any] = CodedTable(table, grouped, given=known).start(PLAIN_BINS, "frequency").binnings
         with limits.ending_early() as ending:
             codings = discretize(table, fixed, **common).codings
         if ending.interrupted:

@@ -115,6 +115,25 @@ def test_discretize_and_folds_keep_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("given", [{}, {"graph": {"income": ["age"]}}, {"start": True}, {"missing": True}])
+def test_the_posterior_keeps_them(given: dict[str, Any], tmp_path: Path) -> None:
+    """They were drawn like all others."""
+    data, columns = people(), jaxbn.Columns(cuts=CUTS, labels=LABELS)
+    if given.pop("missing", False):
+        data.loc[::7, "age"] = np.nan
+    if given.pop("start", False):
+        given["start"] = jaxbn.learn(data, restarts=1, progress=False)
+    short: dict[str, Any] = {"draws": 4, "chains": 2, "burn_in": 1, "progress": False, **given}
+    file = tmp_path / "draws.json"
+    found = jaxbn.sample_posterior(data, columns=columns, checkpoint=file, **short)
+    again = jaxbn.sample_posterior(data, columns=columns, checkpoint=file, **short)
+    for draw in (*found.draws, *again.draws):
+        assert draw.binnings["age"].cuts.tolist() == [18.0, 65.0]
+        assert draw.binnings["age"].labels == ("child", "adult", "old")
+    with pytest.raises(ValueError, match="belongs to another run"):
+        jaxbn.sample_posterior(data, checkpoint=file, **short)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
