@@ -27,8 +27,6 @@ from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
 from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64  # most intervals that the layered program counts there; for more, the host searches over prices
-
-
 MOST_STATES = 2**16  # states of a factor that the shared table has room for
 
 
@@ -133,9 +131,8 @@ def _solved(
     size = bucket(len(problems), len(devices), 4)
     dense = [problem.dense(shape.groups, shape.cells, shape.length) for problem in problems]
     # shapes of one variable have the same counts
-    keys = [(id(problem.rows.terms), problem.positions.tobytes()) for problem in problems]
-    asked = {key: (problem.positions, _deferred(problem)) for key, problem in zip(keys, problems, strict=True)}
-    source = np.array([list(asked).index(key) for key in keys])
+    asked = {problem.counted_as: (problem.positions, _deferred(problem)) for problem in problems}
+    source = np.array([list(asked).index(problem.counted_as) for problem in problems])
     counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
