@@ -61,11 +61,6 @@ class Method:
         return self.initial or "width"
 
     @property
-    def limit(self) -> float:
-        """The most passes, infinite for no limit."""
-        return math.inf if self.max_passes is None else self.max_passes
-
-    @property
     def prior_rate(self) -> Rate:
         """L of the prior, where there is one."""
         return getattr(self, "rate", NO_RATE)
