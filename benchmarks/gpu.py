@@ -315,7 +315,7 @@ class Recording:
             costs.append(jax.ShapeDtypeStruct((size,), np.float64))
         self.note(best_by_number if shape.layers else best_with_cuts, counted, table, *costs, spread=shape.spread)
         if shape.rows:
-            asked = {id(p.rows.terms): (p.positions, on_accelerator._deferred(p)) for p in problems}
+            asked = {id(p.rows.terms): (p.positions, on_accelerator._deferred(p.rows)) for p in problems}
             found = device.counts_at(list(asked.values()), shape.cells, shape.groups)
             self.note(counting.with_counts, counted.counts, found, jax.ShapeDtypeStruct((size,), np.int64))
         with self.on_the_device():
@@ -325,7 +325,7 @@ class Recording:
                 terms = [replace(term, cells=term.cells[:]) for term in problem.rows.terms]
                 with CostMatrix(GroupedRows(replace(problem.rows, terms=terms), problem.positions)) as matrix:
                     own = matrix.solve_with_cuts(*charge) if not shape.layers else None
-                    solutions.append(own or charged._from_matrix(matrix.problem, charge, matrix))
+                    solutions.append(own or charged._from_matrix(charge, matrix))
             return solutions
 
     def answer(self, counter: Any, program: Any, tables: Any, n_cells: int, joint: Any, *child: Any) -> Any:

@@ -199,12 +199,6 @@ class Deferred:
         of_row, _ = cells([(column.codes, column.n_states) for column in self.columns], len(self.order))
         return self.number[of_row][self.order]
 
-    def _at(self, ranks: Any) -> NDArray[np.int32]:
-        """The same at some ranks alone."""
-        rows = self.order[ranks]
-        of_row, _ = cells([(column.codes[rows], column.n_states) for column in self.columns], len(rows))
-        return self.number[of_row]
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.array, dtype, copy=copy)
 
@@ -214,7 +208,11 @@ class Deferred:
         return function(*(each.array if isinstance(each, Deferred) else each for each in given), **options)
 
     def __getitem__(self, ranks: Any) -> Any:
-        return self.array[ranks] if "array" in self.__dict__ else self._at(ranks)
+        if "array" in self.__dict__:
+            return self.array[ranks]
+        rows = self.order[ranks]
+        of_row, _ = cells([(column.codes[rows], column.n_states) for column in self.columns], len(rows))
+        return self.number[of_row]
 
     def __len__(self) -> int:
         return len(self.order)

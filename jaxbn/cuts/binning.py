@@ -161,8 +161,13 @@ def marginal_binning(values: NDArray[np.float64], method: str, n_bins: int) -> B
         return equal_width_binning(values, n_bins)
     if method == "equal_frequency":
         return equal_frequency_binning(sort_values(values), n_bins)
+    from astropy.stats import bayesian_blocks
+
     lower, upper = float(values.min()), float(values.max())
-    return Binning(_bayesian_blocks(values), lower=lower, upper=upper, method="bayesian blocks")
+    # the interior edges of astropy's Bayesian Blocks (Scargle et al. 2013), with its default prior
+    edges = np.unique(np.asarray(bayesian_blocks(values), np.float64)[1:-1]) if lower < upper else np.empty(0)
+    edges = edges[(edges > lower) & (edges <= upper)]
+    return Binning(edges, lower=lower, upper=upper, method="bayesian blocks")
 
 
 def check_installed(method: str) -> None:
@@ -187,16 +192,6 @@ def equal_frequency_binning(ordered: Ordered, n_bins: int) -> Binning:
     found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
     rows = last_of_value[np.unique(found[found < len(last_of_value)])]
     return Binning(ordered.edges(rows), lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
-
-
-def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Interior edges of astropy's Bayesian Blocks (Scargle et al. 2013), with its default prior."""
-    from astropy.stats import bayesian_blocks
-
-    if values.min() == values.max():
-        return np.empty(0)
-    edges = np.unique(np.asarray(bayesian_blocks(values), np.float64)[1:-1])
-    return edges[(edges > values.min()) & (edges <= values.max())]
 
 
 def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:

@@ -117,12 +117,6 @@ def evidence_problem(
     return Charged(rows, charge, rows.total * per_value)
 
 
-def smallest_gap(ordered: Ordered) -> float:
-    """The smallest gap between distinct values; 0 for a constant."""
-    gaps = np.diff(ordered.values)[ordered.can_cut[:-1]]
-    return float(gaps.min()) if len(gaps) else 0.0
-
-
 def _spread(ordered: Ordered, min_width: float, shape: Shape | None) -> tuple[Spread | None, float]:
     """Where intervals end in units of the whole, and the cost of a value in the whole; a constant has no width.
 

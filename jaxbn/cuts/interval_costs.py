@@ -21,7 +21,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES, shared_tables
 from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
-from jaxbn.kernels.interval_costs import Widths, earliest_start, further_layers, interval_costs, priced_intervals
+from jaxbn.kernels.interval_costs import Widths, further_layers, interval_costs, priced_intervals
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket
@@ -95,7 +95,9 @@ class CostMatrix:
         """The way back from the end, where the costs of all that lies before each interval are given in turn."""
         costs, end, found = np.asarray(self.costs), self.problem.n, []
         for each in before:
-            end = earliest_start(costs[end - 1, :end] + each[:end])
+            totals = costs[end - 1, :end] + each[:end]
+            least = totals.min()
+            end = int(np.argmax(totals <= least + 1e-11 * (1 + abs(least))))  # the first of them, up to `rounding`
             if not end:
                 break
             found.append(int(self.problem.positions[end]) - 1)

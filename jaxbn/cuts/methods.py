@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-from jaxbn.cuts.evidence import WEIGHT, smallest_gap
+import numpy as np
+
+from jaxbn.cuts.evidence import WEIGHT
 from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
@@ -59,11 +61,6 @@ class Method:
         return self.initial or "width"
 
     @property
-    def limit(self) -> float:
-        """The most passes, infinite for no limit."""
-        return math.inf if self.max_passes is None else self.max_passes
-
-    @property
     def prior_rate(self) -> Rate:
         """L of the prior, where there is one."""
         return getattr(self, "rate", NO_RATE)
@@ -100,7 +97,8 @@ class Method:
         """
         width = getattr(self, "min_width", None)
         if width == "gap":
-            return smallest_gap(ordered)
+            gaps = np.diff(ordered.values)[ordered.can_cut[:-1]]  # none for a constant
+            return float(gaps.min()) if len(gaps) else 0.0
         return float((width.get(name) if isinstance(width, Mapping) else width) or 0.0)
 
     def proves_cuts(self, n_rows: int) -> bool:

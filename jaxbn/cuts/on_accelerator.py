@@ -21,14 +21,12 @@ from jaxbn.counts.device import Deferred, counts_at
 from jaxbn.cuts.grouped_rows import GroupedRows, Pairs
 from jaxbn.cuts.problem import Rows, Solution, table
 from jaxbn.kernels.counting import with_counts
-from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
+from jaxbn.kernels.dense_partitions import CELLS, Counted, best_by_number, best_with_cuts
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
 from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64  # most intervals that the layered program counts there; for more, the host searches over prices
-
-
 MOST_STATES = 2**16  # states of a factor that the shared table has room for
 
 
@@ -63,7 +61,7 @@ def best_partitions(
 ) -> list[Solution]:
     """The cheapest partition of each problem under its charge, see `kernels.dense_partitions`."""
     alike: dict[_Shape, list[int]] = defaultdict(list)
-    problems = [_Uncounted(each.rows, each.positions) if _deferred(each) else each for each in problems]
+    problems = [_Uncounted(each.rows, each.positions) if _deferred(each.rows) else each for each in problems]
     for i, (problem, charge) in enumerate(zip(problems, charges, strict=True)):
         alike[_shape(problem, charge)].append(i)
     found: dict[int, Solution] = {}
@@ -94,15 +92,15 @@ def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Sha
     )
 
 
-def _deferred(problem: GroupedRows) -> list[Deferred]:
+def _deferred(rows: Rows) -> list[Deferred]:
     """Terms of more than one cell, if a device counts them."""
-    found = [term.cells for term in problem.rows.terms if term.n_cells > 1 and problem.rows.weights is None]
+    found = [term.cells for term in rows.terms if term.n_cells > 1 and rows.weights is None]
     return found if all(isinstance(each, Deferred) for each in found) else []  # type: ignore[return-value]
 
 
 def weights_before(rows: Rows, bounds: NDArray[np.integer]) -> list[NDArray[np.int64]] | None:
     """Rows of each cell of every term before some bounds, [bounds, cells], where a device counts them; else None."""
-    deferred = _deferred(GroupedRows(rows, bounds))
+    deferred = _deferred(rows)
     if not deferred:
         return None
     ends = np.cumsum([len(cells.counts) for cells in deferred])
@@ -133,9 +131,8 @@ def _solved(
     size = bucket(len(problems), len(devices), 4)
     dense = [problem.dense(shape.groups, shape.cells, shape.length) for problem in problems]
     # shapes of one variable have the same counts
-    keys = [(id(problem.rows.terms), problem.positions.tobytes()) for problem in problems]
-    asked = {key: (problem.positions, _deferred(problem)) for key, problem in zip(keys, problems, strict=True)}
-    source = np.array([list(asked).index(key) for key in keys])
+    asked = {problem.counted_as: (problem.positions, _deferred(problem.rows)) for problem in problems}
+    source = np.array([list(asked).index(problem.counted_as) for problem in problems])
     counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
@@ -152,7 +149,7 @@ def _solved(
             answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)
         else:
             answer = best_with_cuts(Counted(*arrays), shared, costs, empty, spread=shape.spread)
-        cost, begins = (np.asarray(each) for each in jax.device_get(Partitions(*answer)))
+        cost, begins = jax.device_get(answer)
     found = []
     for b, problem in enumerate(problems):
         starts = np.flatnonzero(begins[b, : problem.n])

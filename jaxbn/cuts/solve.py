@@ -35,7 +35,7 @@ def solve(problems: Sequence[Rows], *, grid: int | None = None, refinements: int
     def at_positions(_: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
         known = [solve_at_prices(g.rows, [0.0])[0] if g.n > FEW_POSITIONS else None for g in grouped]
         costs = [CutCosts(g.rows.cut_costs[g.positions[1:] - 1], g.rows.first_cost) for g in grouped]
-        return over_positions(grouped, known, costs, lambda _, cost, matrix: matrix.solve_with_cuts(*cost))
+        return over_positions(grouped, known, costs, lambda cost, matrix: matrix.solve_with_cuts(*cost))
 
     return solve_on_grid(at_positions, problems, grid, refinements)
 
@@ -44,7 +44,7 @@ def over_positions(
     grouped: Sequence[GroupedRows],
     known: Sequence[Solution | None],
     charges: Sequence[Any],
-    from_matrix: Callable[[GroupedRows, Any, CostMatrix], Solution],
+    from_matrix: Callable[[Any, CostMatrix], Solution],
 ) -> list[Solution]:
     """The best partition of each problem over its positions, given those that are known.
 
@@ -57,7 +57,7 @@ def over_positions(
 
     def work_out(alike: Sequence[int]) -> None:
         for i, matrix in zip(alike, cost_matrices([grouped[i] for i in alike]), strict=True):
-            solutions[i] = from_matrix(grouped[i], charges[i], matrix)
+            solutions[i] = from_matrix(charges[i], matrix)
 
     together = [list(alike) for _, alike in groupby(here, lambda i: grouped[i].counted_as)]
     in_threads(work_out, together, rows=max((grouped[i].rows.n for i in here), default=0))

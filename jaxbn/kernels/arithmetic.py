@@ -7,13 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from numpy.polynomial import Chebyshev, Polynomial
-from numpy.typing import NDArray
 
 LN_2 = 0.6931471805599453
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 MANTISSA_BITS = 52
 SERIES_DEGREE = 7  # of the polynomial in s² for artanh(s) / s: it is within 1e-16 where |s| <= (√2 - 1) / (√2 + 1)
 SHIFT = 7  # Stirling's series is used from here on: there five terms of it are as exact as a float64
+
+_LARGEST_SQUARE = ((np.sqrt(2) - 1) / (np.sqrt(2) + 1)) ** 2
+_FIT = Chebyshev.interpolate(lambda z: np.arctanh(np.sqrt(z)) / np.sqrt(z), SERIES_DEGREE, [0, _LARGEST_SQUARE])
+_ARTANH = np.append(_FIT.convert(kind=Polynomial).coef[:0:-1], 1.0)
+"""Coefficients of artanh(s) / s in powers of s², the highest first, by interpolation at Chebyshev's points."""
 
 SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
@@ -33,7 +37,7 @@ def log(x: Array) -> Array:
     exponent = (bits - SQRT_HALF_BITS) >> MANTISSA_BITS
     mantissa = lax.bitcast_convert_type(bits - (exponent << MANTISSA_BITS), jnp.float64)
     s = (mantissa - 1) / (mantissa + 1)
-    series = jnp.polyval(_SERIES, s * s, unroll=len(_SERIES))
+    series = jnp.polyval(_ARTANH, s * s, unroll=len(_ARTANH))
     return exponent.astype(jnp.float64) * LN_2 + 2 * s * series
 
 
@@ -49,16 +53,6 @@ def log_gamma(x: Array) -> Array:
     for factor in reversed(SERIES):
         tail = tail * square + factor
     return (y - 0.5) * jnp.log(y) - y + 0.5 * jnp.log(2 * jnp.pi) + tail * inverse - jnp.log(product)
-
-
-def _artanh_series() -> NDArray[np.float64]:
-    """Coefficients of artanh(s) / s in powers of s², the highest first, by interpolation at Chebyshev's points."""
-    largest = ((np.sqrt(2) - 1) / (np.sqrt(2) + 1)) ** 2
-    fit = Chebyshev.interpolate(lambda z: np.arctanh(np.sqrt(z)) / np.sqrt(z), SERIES_DEGREE, [0, largest])
-    return np.append(fit.convert(kind=Polynomial).coef[:0:-1], 1.0)
-
-
-_SERIES = _artanh_series()
 
 
 def running_sum(rows: Array) -> Array:

@@ -35,11 +35,8 @@ class Counted(NamedTuple):
     n_groups: Array  # [A] int32
 
 
-class Partitions(NamedTuple):
-    """The cheapest partition of each problem."""
-
-    cost: Array  # [A] float64
-    begins: Array  # [A, G] bool, whether an interval begins with each group
+Partitions = tuple[Array, Array]
+"""The cheapest partition of each problem: cost [A] float64, and whether an interval begins with each group [A, G]."""
 
 
 @partial(jax.jit, static_argnames=("spread",))
@@ -73,7 +70,7 @@ def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bo
         # the end stays where it is, at `n_groups`, and False is written there.
         layers = jnp.arange(n_layers - 1, -1, -1, dtype=jnp.int32)
         (_, begins), _ = lax.scan(back, (problem.n_groups, jnp.zeros(n, bool)), layers)
-        return Partitions((charge + whole)[best], begins)
+        return (charge + whole)[best], begins
 
     return jax.vmap(of_one)(problems, charge)
 
@@ -101,7 +98,7 @@ def best_with_cuts(problems: Counted, table: Array, cut_cost: Array, first_cost:
         before = jnp.full(n + 1, jnp.inf).at[0].set(first_cost)
         before, _ = lax.scan(block, before, (inside, jnp.arange(0, n, ENDS, dtype=jnp.int32)))
         start = jax.vmap(_earliest_start)(costs + before[:-1])
-        return Partitions(before[problem.n_groups], _reached(start, problem.n_groups))
+        return before[problem.n_groups], _reached(start, problem.n_groups)
 
     return jax.vmap(of_one)(problems, cut_cost, first_cost)
 

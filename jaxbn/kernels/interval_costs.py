@@ -14,7 +14,7 @@ Where intervals have a price, or each cut its own, the plain dynamic program wil
 intervals that is not a price for each (the minimum description length, the evidence) needs layers: layer k holds the
 best cost of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers
 (docs/maths.md, "Cuts under a charge for their number"). Only costs are worked out, which are minima of sums; where the
-last interval of an optimum begins is looked up in its row of costs on the way back (`earliest_start`).
+last interval of an optimum begins the host looks up in its row of costs on the way back.
 
 Shapes: G groups (padded), L layers of entries, B = `GROUPS` groups of a block, D cells that are looked up for each
     interval (padded), Z entries of a table; R prices, K layers of the dynamic program.
@@ -27,9 +27,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import NDArray
 
 from jaxbn.kernels.arithmetic import log_width, running_sum, settled
 
@@ -158,12 +156,6 @@ def _by_width(widths: Widths, b: Array, t: Array, spread: bool) -> Array:
     starts = t * STARTS + jnp.arange(STARTS, dtype=jnp.int32)
     latest = lax.dynamic_slice_in_dim(widths.latest, b * GROUPS, GROUPS)[:, None]
     return cost + jnp.where(starts <= latest, log_width(mass, width), jnp.inf)
-
-
-def earliest_start(totals: NDArray[np.float64]) -> int:
-    """The first of the least totals, up to `rounding` (NumPy: the way back is the host's)."""
-    least = totals.min()
-    return int(np.argmax(totals <= least + 1e-11 * (1 + abs(least))))
 
 
 @jax.jit

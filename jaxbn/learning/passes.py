@@ -104,7 +104,7 @@ class Passes:
         isolated: bool = True,
         grid: int | None = None,
         refinements: int = 1,
-        most_passes: float | None = None,
+        most_passes: int | None = None,
         enough: float = 0.0,
     ) -> Learner[Settled]:
         """Passes from a start until nothing changes, or F rises no more.
@@ -125,14 +125,14 @@ class Passes:
         columns, codings, trace = dict(now.columns), dict(now.binnings), list(now.trace)
         visits = _visiting_order(parents, priority or data.names, isolated and cache is not None)
         visits = [name for name in visits if name in codings and name not in data.given]
-        limit = self.options.limit if most_passes is None else most_passes
+        limit = self.options.max_passes if most_passes is None else most_passes
         done, changed = 0, True
 
         def question(name: str) -> Cut:
             rate = NO_RATE if name in data.grouped else self.options.prior_rate
             return cut_question(name, parents, columns, rate, data.grid(name, grid), refinements)
 
-        while changed and done < limit:
+        while changed and (limit is None or done < limit):
             done, changed, before = done + 1, False, trace[-1] if trace else 0.0
             for i, name in enumerate(visits):
                 asked = question(name)

@@ -95,7 +95,8 @@ class CodedTable:
         if known is None:
             dense, n_states = codes()
             wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
-            known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states, declared)
+            key = int.from_bytes(hashlib.blake2b(repr((name, identity)).encode(), digest_size=16).digest())
+            known = self._keys[name, identity] = Column(key, wide, n_states, declared)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
                 self._keys.pop(next(iter(self._keys)), None)  # the oldest: made once more if it comes back
         return known
@@ -206,10 +207,6 @@ def same_coding(a: Coding, b: Coding) -> bool:
     if isinstance(a, Grouping) or isinstance(b, Grouping):
         return isinstance(a, Grouping) and isinstance(b, Grouping) and a.groups == b.groups
     return np.array_equal(a.cuts, b.cuts)
-
-
-def _key(name: str, identity: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(repr((name, identity)).encode(), digest_size=16).digest())
 
 
 def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:

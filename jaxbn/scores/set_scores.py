@@ -41,25 +41,6 @@ def unit_bits(n_rows: int) -> int:
     return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
 
 
-class CountTables(dict[int, NDArray[np.int64]]):
-    """By r, f_r at the counts 0 to n in whole units, which add up to the same in any order; made when asked for."""
-
-    def __init__(self, n_rows: int, weight: float) -> None:
-        super().__init__()
-        self.n_rows, self.weight = n_rows, weight
-
-    def __missing__(self, r: int) -> NDArray[np.int64]:
-        units = np.ldexp(table(self.weight * r, self.n_rows + 1), unit_bits(self.n_rows))
-        self[r] = np.rint(units, out=units).astype(np.int64)
-        return self[r]
-
-    def keep(self, cardinalities: Sequence[int]) -> None:
-        """Forget the others, if they are too large."""
-        if len(self) * self.n_rows > TABLES_KEPT:
-            for r in self.keys() - set(cardinalities):
-                del self[r]
-
-
 class _Row:
     """Sums over a base with every column: [N] for one r, and the versions of the columns they were made from."""
 
@@ -92,7 +73,7 @@ class SetScores:
         self._versions = np.empty(0, np.int64)
         self._shown = 0  # how often columns were shown
         self._rows: dict[tuple[tuple[int, ...], int], _Row] = {}  # by the versions of the base and r
-        self._tables = CountTables(0, weight)
+        self._tables: dict[int, NDArray[np.int64]] = {}
         if columns:
             self.show(columns)
 
@@ -110,9 +91,7 @@ class SetScores:
         self.n_states = [int(c.n_states) for c in columns]
         self.n_rows = len(columns[0].codes)
         self._cardinalities = sorted({1, *self.n_states})
-        if self._tables.n_rows != self.n_rows:
-            self._tables = CountTables(self.n_rows, self.weight)
-        self._tables.keep(self._cardinalities)
+        self._keep_tables(self._cardinalities)
         self._counter: Counter | None = None
         self._counts: dict[int, NDArray[np.int64]] = {}  # of single sets, by bit mask
         self._single: dict[tuple[int, int], int] = {}  # their sums, by mask and r
@@ -120,8 +99,21 @@ class SetScores:
 
     def rest(self) -> None:
         """Give back the memory that counting takes, if it is much: nothing is counted for a while."""
-        self._tables.keep(())
+        self._keep_tables(())
         self._counter = None
+
+    def _table(self, r: int) -> NDArray[np.int64]:
+        """f_r at the counts 0 to n in whole units, which add up to the same in any order; made when asked for."""
+        if r not in self._tables:
+            units = np.ldexp(table(self.weight * r, self.n_rows + 1), unit_bits(self.n_rows))
+            self._tables[r] = np.rint(units, out=units).astype(np.int64)
+        return self._tables[r]
+
+    def _keep_tables(self, cardinalities: Sequence[int]) -> None:
+        """Forget the others, if they are too large."""
+        if len(self._tables) * self.n_rows > TABLES_KEPT:
+            for r in self._tables.keys() - set(cardinalities):
+                del self._tables[r]
 
     @property
     def n_columns(self) -> int:
@@ -150,7 +142,7 @@ class SetScores:
     def family(self, child: int, parents: Sequence[int]) -> int:
         """The score of a child with some parents, in units."""
         if not parents:
-            total = int(self.sums((), 1)[child]) - int(self._tables[self.n_states[child]][self.n_rows])  # one cell
+            total = int(self.sums((), 1)[child]) - int(self._table(self.n_states[child])[self.n_rows])  # one cell
         else:
             # by the base without the last parent, for which the sums with *every* further column were counted in one go
             rest = tuple(parents[:-1])
@@ -170,14 +162,14 @@ class SetScores:
                     self._counts.clear()
                 some = [(self.columns[i].codes, self.n_states[i]) for i in _members(members)]
                 self._counts[members] = counts_of(some).count if some else np.array([self.n_rows])
-            self._single[members, r] = int(self._tables[r][self._counts[members]].sum())
+            self._single[members, r] = int(self._table(r)[self._counts[members]].sum())
         return self._single[members, r]
 
     def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
         """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
         base, family, r = tuple(parents), (*parents, child), self.n_states[child]
         if not self._current(self._key(family), 1) and not self._current(self._key(base), r):  # both in one go
-            tables, columns = [self._tables[each] for each in self._cardinalities], np.arange(self.n_columns)
+            tables, columns = list(map(self._table, self._cardinalities)), np.arange(self.n_columns)
             of_family, of_base = self._count_with().family_sums(base, child, tables, columns)
             self._store(family, [1], of_family[None], columns)
             self._store(base, self._cardinalities, of_base, columns)
@@ -219,7 +211,7 @@ class SetScores:
         """Count bases with some columns each."""
         counter, every = self._count_with(), np.arange(self.n_columns)
         some = [(base, every if counter.all_columns else columns) for base, columns in asked if len(columns)]
-        found = counter.sums(some, [self._tables[r] for r in wanted])
+        found = counter.sums(some, list(map(self._table, wanted)))
         for (base, columns), sums in zip(some, found, strict=True):
             self._store(base, wanted, sums, columns)
 
@@ -230,7 +222,7 @@ class SetScores:
         if bases[0]:
             alone = np.array([self._rows[self._key(base[:-1]), r].sums[base[-1]] for base in bases])
         else:
-            alone = self._tables[r][[self.n_rows]]
+            alone = self._table(r)[[self.n_rows]]
         # a member of the base, or a column of one state, does not divide it: the sum is that of the base alone
         own = np.ones((len(bases), self.n_columns), bool)
         own[:, members] = False

@@ -24,7 +24,7 @@ class FamilyPool:
     """Families of one column that no known family with one parent fewer beats; masks are over all columns."""
 
     def __init__(self, child: int, scores: SetScores, rules: Rules) -> None:
-        self.child, self.n_columns = child, scores.n_columns
+        self.child = child
         self.scored = 1  # families that were scored, whether they joined or not
         self._scores, self._rules = scores, rules
         self._required = rules.must[child]

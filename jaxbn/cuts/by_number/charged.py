@@ -48,41 +48,39 @@ def solve_charged(problems: Sequence[Charged], grid: int | None = None, refineme
     """The exact minimum of `charge[k - 1] + B(k)` of each, or the best on a grid of groups of rows (see `grid`)."""
 
     def solve(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        some = [problems[i] for i in numbers]
-        known = [_without_matrix(problem, groups) for problem, groups in zip(some, grouped, strict=True)]
-        return over_positions(grouped, known, [problem.charge for problem in some], _from_matrix)
+        charges = [problems[i].charge for i in numbers]
+        known = [_without_matrix(groups, charge) for groups, charge in zip(grouped, charges, strict=True)]
+        return over_positions(grouped, known, charges, _from_matrix)
 
     found = solve_on_grid(solve, [problem.rows for problem in problems], grid, refinements)
     return [replace(each, cost=each.cost + p.constant) for p, each in zip(problems, found, strict=True)]
 
 
-def _without_matrix(problem: Charged, groups: GroupedRows) -> Solution | None:
+def _without_matrix(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution | None:
     """The solution where all intervals need not be costed, or are too many for it."""
-    charge, positions = problem.charge, groups.positions
-    if not problem.rows.terms and problem.rows.spread is None:  # any partition into the cheapest number: the first cuts
+    if not groups.rows.terms and groups.rows.spread is None:  # any partition into the cheapest number: the first cuts
         k = int(charge[: groups.n].argmin()) + 1
-        return Solution(float(charge[k - 1]), [int(p) - 1 for p in positions[1:k]], 0.0)
+        return Solution(float(charge[k - 1]), (groups.positions[1:k] - 1).tolist(), 0.0)
     if len(charge) == 1:
         return Solution(float(charge[0]) + groups.cost_of_one(), [], 0.0)
     return _from_rows(groups, charge) if groups.n > FEW_POSITIONS else None
 
 
-def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64], matrix: CostMatrix) -> Solution:
-    charge = charge[: groups.n]
-    if groups.rows.spread is None or len(charge) <= FEW_LAYERS:
-        return _by_layers(groups, charge, matrix)
+def _from_matrix(charge: NDArray[np.float64], matrix: CostMatrix) -> Solution:
+    charge = charge[: matrix.problem.n]
+    if matrix.problem.rows.spread is None or len(charge) <= FEW_LAYERS:
+        return _by_layers(charge, matrix)
     # Where the charge is concave, its slope at the best number is a price that leads there. That number may be
     # anything, so the prices to begin with are the slopes at numbers in even ratios.
-    hull = Hull(charge, groups.cost_of_one())
+    hull = Hull(charge, matrix.problem.cost_of_one())
     prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
     doubtful = hull.explored(prices, matrix.solve_at, PRICES)
-    return _by_layers(groups, charge[: max(doubtful)], matrix, hull.best) if doubtful else hull.best
+    return _by_layers(charge[: max(doubtful)], matrix, hull.best) if doubtful else hull.best
 
 
-def _by_layers(
-    groups: GroupedRows, charge: NDArray[np.float64], matrix: CostMatrix, best: Solution | None = None
-) -> Solution:
+def _by_layers(charge: NDArray[np.float64], matrix: CostMatrix, best: Solution | None = None) -> Solution:
     """More and more layers until no further one can win; `best` if none is better."""
+    groups = matrix.problem
     floor = groups.floor()
     least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
     n_layers, possible = 0, min(len(charge), groups.n)
@@ -149,6 +147,5 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
             "cuts would cost at most %.3g nats less", len(found.cuts), rows.n, found.cost - least
         )  # fmt: skip
         return found
-    some = GroupedRows(rows, groups.positions[admitted])
-    with CostMatrix(some) as matrix:
-        return _by_layers(some, hull.charge[: max(doubtful)], matrix, hull.best)
+    with CostMatrix(GroupedRows(rows, groups.positions[admitted])) as matrix:
+        return _by_layers(hull.charge[: max(doubtful)], matrix, hull.best)

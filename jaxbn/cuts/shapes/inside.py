@@ -77,7 +77,7 @@ class InsideBins:
         known = measures > 0
         found = -np.log(np.where(known, measures, 1.0))
         if self._uneven is not None:
-            found[known] += self._uneven.log_density(values[known])
+            found[known] += np.log(self._uneven.density(values[known]))
         return found
 
     def shares(self, low: float, high: float) -> Floats:

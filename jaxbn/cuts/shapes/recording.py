@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,8 +120,8 @@ def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recordin
         return Recording(step)
     cell = np.round(values / step).astype(np.int64)
     tried = [_preferred(cell, counts, divisors) for divisors in DIVISORS]
-    best = max(tried, key=lambda found: found.gain)
-    return Recording(step, tuple(best.weights.tolist()) if best.gain > 0 else ())
+    weights, gain = max(tried, key=lambda found: found[1])
+    return Recording(step, tuple(weights.tolist()) if gain > 0 else ())
 
 
 def recording_step(values: NDArray[np.float64]) -> float:
@@ -169,13 +168,12 @@ def _on_grid(values: NDArray[np.float64], step: float) -> bool:
     return bool((np.diff(values)[np.diff(near) == 0] <= noise).all())
 
 
-class _Preferred(NamedTuple):
-    weights: NDArray[np.float64]  # [period], mean 1
-    gain: float  # in log likelihood, less what the weights cost
+def _preferred(
+    cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tuple[int, ...]
+) -> tuple[NDArray[np.float64], float]:
+    """Weights of endings by their classes, compared with what the neighbours of each cell let one expect of it.
 
-
-def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tuple[int, ...]) -> _Preferred:
-    """Weights of the classes of endings, compared with what the neighbours of each cell let one expect of it.
+    They are [period], of mean 1; also what they gain in log likelihood, less what they cost.
 
     Expected in a cell is the mean over the period around it, or, at the ends of the column, over the outer period. So a
     value counts with a share of one over the period in every cell whose mean it enters, and the work does not grow with
@@ -183,7 +181,7 @@ def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tup
     """
     period, span = divisors[0], int(cell[-1] - cell[0]) + 1
     if span < 2 * period:
-        return _Preferred(np.ones(period), -np.inf)
+        return np.ones(period), -np.inf
     class_of = np.array([next((i for i, d in enumerate(divisors) if e % d == 0), len(divisors)) for e in range(period)])
     seen = np.bincount(class_of[cell % period], counts, len(divisors) + 1)
     sizes = np.cumsum(np.eye(len(divisors) + 1)[class_of], axis=0)  # endings of each class up to one
@@ -203,4 +201,4 @@ def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tup
     known = seen > 0  # of a class without values in reach none may be expected either
     told = (seen[known] * np.log(share[known] / usual[known])).sum()
     weights = ratio[class_of] / ratio[class_of].mean()
-    return _Preferred(weights, float(told) - 0.5 * len(divisors) * np.log(max(counts.sum(), 2)))
+    return weights, float(told) - 0.5 * len(divisors) * np.log(max(counts.sum(), 2))

@@ -135,10 +135,6 @@ class Shape:
         inside = np.clip(x, self.knots[0], np.nextafter(self.knots[-1], -np.inf))
         return self._heights[cell] * self.recording.weight(inside)
 
-    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Its logarithm."""
-        return np.log(self.density(x))
-
     @cached_property
     def _heights(self) -> NDArray[np.float64]:
         """Mass per length of each cell."""
