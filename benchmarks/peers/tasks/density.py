@@ -125,8 +125,8 @@ def _of_rows(case: Case, method: str, answer: dict[str, Any]) -> Row:
     row = _summary(case, np.array(answer["rows"]))
     row["bins"] = float(np.mean(list(answer["bins"].values())))
     if method == "equal_width":
-        n_bins = max(max(of_fold) for of_fold in answer["bins"].values())
-        again = _scored(case, [_equal_width(case, fold, n_bins) for fold in range(FOLDS)], lambda _: case.parents)
+        n_bins = [max(of_fold) for of_fold in zip(*answer["bins"].values(), strict=True)]  # each fold chooses its own
+        again = _scored(case, [_equal_width(case, *each) for each in enumerate(n_bins)], lambda _: case.parents)
         row["again"] = _summary(case, again)["score"]
     return row
 
