@@ -182,9 +182,9 @@ class DeviceCounter:
 
 
 class Deferred:
-    """Some columns as one compact code, in an order of the rows. Codes are made when they are looked at.
+    """Some columns as one compact code, in an order of the rows, which a device counts.
 
-    A device counts them without that; to all others it is the array that it stands for.
+    Codes are made when they are looked at: those of some ranks by an index, all of them by ``np.asarray``.
     """
 
     def __init__(self, columns: Sequence[Column], counts: NDArray[np.int64], order: NDArray[np.integer]) -> None:
@@ -202,11 +202,6 @@ class Deferred:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.array, dtype, copy=copy)
 
-    def __array_function__(self, function: Any, _: Any, given: Sequence[Any], options: Any) -> Any:
-        if function is np.bincount and given[0] is self and not any(each is not None for each in given[1:2]):
-            return np.append(self.counts, np.zeros(max(sum(given[2:]) - len(self.counts), 0), np.int64))
-        return function(*(each.array if isinstance(each, Deferred) else each for each in given), **options)
-
     def __getitem__(self, ranks: Any) -> Any:
         if "array" in self.__dict__:
             return self.array[ranks]
@@ -216,9 +211,6 @@ class Deferred:
 
     def __len__(self) -> int:
         return len(self.order)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.array, name)
 
 
 class _Batch:

@@ -32,10 +32,17 @@ class Factor(NamedTuple):
     n_states: int  # K, the outcome's cardinality
     context_states: int  # product of the context variables' cardinalities, observed together or not
     lacking: bool = False  # whether the last context, and the last cell, are of rows that lack a member
+    counted: NDArray[np.int64] | None = None  # rows in each cell, if a device counted them; codes are `Deferred` then
+
+    def counts(self, weights: NDArray[np.integer] | None) -> NDArray[np.int64]:
+        """Weight of the rows in each cell."""
+        if weights is None and self.counted is not None:
+            return self.counted
+        return np.bincount(self.cell, weights, self.n_cells).astype(np.int64)
 
     def at(self, rows: NDArray[np.intp] | slice) -> Factor:
         """The same for some of the rows, in any order."""
-        return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows])
+        return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows], counted=None)
 
 
 def checked_child(

@@ -100,7 +100,7 @@ def evidence_problem(
     these rows show fewer values.
     """
     own = factors[0]
-    configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
+    configurations = own.counts(weights)
     # the variable's own part of the cost, width included, is superadditive for weights from one half on, and so it is
     # its own floor (docs/maths.md, "Pruning", lemma 2); the factors of the children have the entropy
     each = (WEIGHT,)

@@ -242,7 +242,7 @@ def _weights(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.signedinteger]]:
     """Cell, group and weight of the pairs of a term."""
     size = term.n_cells * n_groups
-    key = term.cells.astype(wide_enough(size))
+    key = np.array(term.cells, wide_enough(size))
     key *= n_groups
     key += of_row
     if size <= 4 * len(key) + 2**16:

@@ -147,8 +147,7 @@ def _charged(
 ) -> Problem:
     """The problem with the part of its evidence that depends on the number of groups alone."""
     m = int(problem.sizes.sum())
-    configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
-    by_number = -own_charge(configurations, most, weight) - np.log(m) - log_partitions(m, most)
+    by_number = -own_charge(factors[0].counts(weights), most, weight) - np.log(m) - log_partitions(m, most)
     return problem._replace(whole=np.append(-np.inf, by_number))
 
 

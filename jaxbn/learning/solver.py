@@ -159,7 +159,7 @@ class Solver:
             contexts, states = counts.sum(axis=axes[len(given) :]), counts.sum(axis=axes[: len(given)])
             context, outcome, cell = code(given, contexts), code(told, states), code((*given, *told), counts)
             sizes = len(context.counts), len(cell.counts), states.size, contexts.size
-            found.append(Factor(context, outcome, cell, *sizes))
+            found.append(Factor(context, outcome, cell, *sizes, counted=cell.counts))
         return found
 
     def request(self, cut: Cut) -> Request:
