@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import multiprocessing
+import os
 import pickle
 import shutil
 import signal
@@ -207,7 +208,7 @@ def _pool(size: int) -> Any:
     if _kept is None or _kept.size < size or _kept.env != env or time.monotonic() > _kept.until:
         end()
         # an idle worker ends by itself, but later than it is asked again: none goes while a question is on its way
-        pool = ProcessPoolExecutor(size, initializer=_begin, env=env, timeout=2 * STAYS)
+        pool = ProcessPoolExecutor(size, initializer=_begin, initargs=(os.getpid(),), env=env, timeout=2 * STAYS)
         _kept = _Kept(pool, size, env, Path(tempfile.mkdtemp(prefix="jaxbn")))
     return _kept.pool
 
@@ -252,9 +253,17 @@ def _without_interrupts() -> Iterator[None]:
 _logged: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
 
-def _begin() -> None:
+def _begin(caller: int) -> None:
+    threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     LOG.handlers, LOG.propagate = [QueueHandler(_logged)], False
+
+
+def _end_with(caller: int) -> None:
+    """End when the caller is gone: if it was killed, answers would wait for ever to be read."""
+    while os.getppid() == caller:  # which on Windows it always is
+        time.sleep(PART)
+    os._exit(1)
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 
@@ -210,6 +211,38 @@ def test_networks_are_the_same_whatever_the_number(monkeypatch: pytest.MonkeyPat
     assert workers.are_there()
     monkeypatch.setenv(THREADS, "1")
     assert found() == in_two
+
+
+ABANDONED = """
+import os
+from jaxbn.runtime import workers
+from tests.helpers.jobs import Steps
+workers.START_UP = workers.HAND_OVER = 0.0
+with workers.in_workers(Steps(2, os.getpid()), [(k, 0) for k in range(4)], n_rows=100) as found:
+    for each in found:
+        if each.process != os.getpid():
+            break
+    print(*workers._kept.pool._processes, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is no longer known by its parent there")
+def test_workers_end_with_a_caller_that_is_killed() -> None:
+    """They stayed for good where an answer was on its way, and half a minute or more where none was."""
+    killed = subprocess.run([sys.executable, "-c", ABANDONED], stdout=subprocess.PIPE, timeout=300, check=False)
+    left = [int(number) for number in killed.stdout.split()]
+    assert len(left) == 2
+    for number in left:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and is_running(number):
+            time.sleep(0.1)
+        assert not is_running(number)
+
+
+def is_running(number: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(number)], stdout=subprocess.PIPE, text=True, check=False)
+    return bool(state.stdout.strip()) and not state.stdout.startswith("Z")  # nobody may ask how it ended
 
 
 SCRIPT = """
