@@ -103,13 +103,13 @@ def __getattr__(name: str) -> Any:
 
         warn_old(f"jaxbn.{name}", f"jaxbn.{_OLD[name]}")
         return __getattr__(_OLD[name])
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name in _MODULES:
-        value = import_module(f"jaxbn.{name}")
-    else:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'jaxbn' has no attribute {name!r}")
-    globals()[name] = value
+    from jaxbn.runtime import limits
+
+    with limits.listening():  # Ctrl-C waits: half of JAX would be no module for the rest of the session
+        module = import_module(_HOMES.get(name, f"jaxbn.{name}"))
+    globals()[name] = value = getattr(module, name) if name in _HOMES else module
     return value
 
 

@@ -207,11 +207,12 @@ def listening(*, last: bool = False) -> Iterator[None]:
 def _on_interrupt(number: int, frame: FrameType | None) -> None:
     """Note a Ctrl-C inside a block; raise the second one, and any outside, but never in the middle of an import."""
     global _presses
-    if _importing(frame):
+    raised = _limit.get() is OUTSIDE or _presses > 0
+    if raised and _importing(frame):
         come_again()
         return
     _presses += 1
-    if _limit.get() is OUTSIDE or _presses > 1:
+    if raised:
         raise KeyboardInterrupt
 
 

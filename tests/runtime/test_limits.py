@@ -173,3 +173,30 @@ with limits.listening():
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout == "True\n", done.stderr
+
+
+AT_AN_IMPORT = """
+import os, signal, sys
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == "jaxlib._jax":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+import jaxbn
+try:
+    jaxbn.learn({"a": [0, 1] * 9, "b": [0, 1] * 9}, progress=False)
+except KeyboardInterrupt:
+    pass
+print(jaxbn.learn({"a": [0, 1] * 9, "b": [0, 1] * 9}, progress=False).names)
+"""
+
+
+def test_the_first_use_of_a_name_is_not_torn_apart() -> None:
+    """Ctrl-C in the middle of the import of JAX left half of it, which could not be imported again."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_AN_IMPORT], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.stdout == "('a', 'b')\n", done.stderr
