@@ -77,6 +77,7 @@ def read_file(path: str | PathLike[str], form: Format = DETECTED) -> pd.DataFram
 
 def read_bytes(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.DataFrame:
     """The table in a text that may be compressed; `usual` is its delimiter unless another one is given or detected."""
+    available()  # a wrong setting is no fault of the text
     with _damaged(name, "cannot be expanded", "is it complete?"):
         raw = _expanded(raw, name)
     with _damaged(name, "cannot be read as a table", "is it a text table?"):

@@ -71,7 +71,8 @@ class Agreement:
             >>> list(jaxbn.ArcBootstrap({}, 3, 0, structures).consensus(0.5).edges(data="direction"))
             [('a', 'b', 0.666...)]
         """
-        if not isinstance(threshold, int | float) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        is_number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
+        if not (is_number and 0 <= threshold <= 1):
             raise checks.ArgumentError("threshold", f"must be a number from 0 to 1, got {threshold!r}", value=threshold)
         graph, frame = nx.DiGraph(), self._pairs
         graph.add_nodes_from(self.names)

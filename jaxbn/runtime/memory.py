@@ -68,7 +68,7 @@ def available() -> int | None:
     """Bytes free for use: what the environment says, else what the system or the container says, whichever is less."""
     told = os.environ.get(LIMIT)
     if told is not None:
-        if not told.isdigit():
+        if not told.isdecimal():
             raise ValueError(f"{LIMIT} must be a whole number of bytes, got {told!r}")
         return int(told)
     found = [free for free in (_system(), _container()) if free is not None]

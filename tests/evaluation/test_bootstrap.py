@@ -250,7 +250,8 @@ def test_the_consensus_has_strong_arcs_and_no_cycle(arcs):
             assert arc["direction"] > 0.5
     cycle = [{"a": ("c",), "b": ("a",), "c": ()}] * 4 + [{"a": (), "b": ("a",), "c": ("b",)}] * 3
     found = ArcBootstrap({}, 7, 0, tuple(cycle))
-    assert set(found.consensus(0.1).edges) == {("a", "b"), ("c", "a")}  # b -> c is the weakest of the three
+    for given in (0.1, np.float32(0.1)):
+        assert set(found.consensus(given).edges) == {("a", "b"), ("c", "a")}  # b -> c is the weakest of the three
     for bad in (-0.1, 1.5, "half", True):
         with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
             found.consensus(bad)
