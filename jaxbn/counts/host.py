@@ -46,10 +46,10 @@ class Base(NamedTuple):
 
 
 class Indicators(NamedTuple):
-    """Which states of some columns every row has."""
+    """Which states of some columns, or of all, every row has."""
 
     of_rows: NDArray[np.uint16]  # [n, states]
-    states: NDArray[np.intp]  # [states], which they are among those of all columns
+    columns: Places
 
 
 @dataclass(frozen=True)
@@ -214,11 +214,7 @@ class HostCounter:
                 flat[of_row[: len(codes)] + place + codes] = 1
 
         in_threads(of_rows, range(0, self.n_rows, TOGETHER), rows=self.n_rows)
-        return Indicators(found, self._states(columns))
-
-    def _states(self, columns: Places) -> Places:
-        """The states of some columns among those of all."""
-        return np.concatenate([np.arange(self._first[c], self._first[c + 1]) for c in columns])
+        return Indicators(found, columns)
 
     def _counts(self, base: Base, indicators: Indicators, columns: Places) -> NDArray[np.intp]:
         """Rows in each cell of the base by state of each column, [cells, states]."""
@@ -233,9 +229,10 @@ class HostCounter:
         for first in range(0, len(cell), MOST_COUNTED):
             block = slice(first, first + MOST_COUNTED)
             counts += self._product(cell[block], n_cells) @ of_rows[block]
-        states = self._states(columns)
-        same = np.array_equal(states, indicators.states)
-        return counts[: base.n_cells] if same else counts[: base.n_cells, states]
+        if np.array_equal(columns, indicators.columns):
+            return counts[: base.n_cells]
+        states = np.concatenate([np.arange(self._first[c], self._first[c + 1]) for c in columns])  # among those of all
+        return counts[: base.n_cells, states]
 
     def _product(self, cell: NDArray[np.int32], n_cells: int) -> csc_array:
         """Cells by rows. One is kept for each shape, as SciPy's checks of a new matrix take as long as counting."""
