@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES, shared_tables
 from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
+from jaxbn.kernels.arithmetic import tolerance
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
 from jaxbn.kernels.interval_costs import Widths, further_layers, interval_costs, priced_intervals
 from jaxbn.runtime import limits
@@ -97,7 +98,7 @@ class CostMatrix:
         for each in before:
             totals = costs[end - 1, :end] + each[:end]
             least = totals.min()
-            end = int(np.argmax(totals <= least + 1e-11 * (1 + abs(least))))  # the first of them, up to `rounding`
+            end = int(np.argmax(totals <= least + tolerance(least)))  # the first of these
             if not end:
                 break
             found.append(int(self.problem.positions[end]) - 1)

@@ -110,7 +110,7 @@ class Grouping:
 
     def __repr__(self) -> str:
         n = len(self.levels)
-        shown = " | ".join(self.labels[:12]) + (" | ..." if self.n_groups > 12 else "")
+        shown = checks.few(self.labels, 12, between=" | ")
         return f"Grouping: {n} level{'s' * (n != 1)} in {self.n_groups} group{'s' * (self.n_groups != 1)}: {shown}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -79,7 +81,12 @@ def log_width(mass: Array, width: Array) -> Array:
 
 def rounding(cost: Array) -> Array:
     """Costs closer than this are equal (docs/maths.md, "Ties and rounding")."""
-    return jnp.where(jnp.isfinite(cost), 1e-11 * (1 + jnp.abs(cost)), 0)
+    return jnp.where(jnp.isfinite(cost), tolerance(cost), 0)
+
+
+def tolerance(score: Any) -> Any:
+    """A gain up to this may be rounding error: of a finite cost or score, on the host too."""
+    return 1e-11 * (1 + abs(score))
 
 
 def settled(earlier: Array, inside: Array, prices: Array) -> Array:

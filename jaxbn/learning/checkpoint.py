@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.checks import ArgumentError, few
 from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Learned
 from jaxbn.runtime.files import PathLike, locked, remove_drafts, write_text
@@ -154,7 +154,7 @@ def cuts_of(binnings: Mapping[str, Binning]) -> dict[str, list[float]]:
 
 
 def _shown(order: Sequence[str]) -> str:
-    return ", ".join(map(repr, order[:6])) + (", ..." if len(order) > 6 else "")
+    return few([*map(repr, order)], 6)
 
 
 def _coding_to_json(p: Coding) -> dict[str, Any]:

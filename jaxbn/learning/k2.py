@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn.inputs.graph import topological_order
+from jaxbn.kernels.arithmetic import tolerance
 from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.solver import Learner
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache, log_links
-from jaxbn.scores.families import Family, first_best, tolerance
+from jaxbn.scores.families import Family, first_best
 
 if TYPE_CHECKING:
     from jaxbn.learning.plan import Plan

@@ -18,11 +18,12 @@ from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.evidence import TOLERANCE
 from jaxbn.cuts.methods import NO_RATE, Method, Rate
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
+from jaxbn.kernels.arithmetic import tolerance
 from jaxbn.learning.solver import Cut, Learner, Solver
 from jaxbn.runtime.threads import in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, same_coding
 from jaxbn.scores.evidence import EvidenceCache, density
-from jaxbn.scores.families import structure_score, tolerance
+from jaxbn.scores.families import structure_score
 
 Structure = dict[str, tuple[str, ...]]
 """The parents of each variable, in the order in which they were added."""

@@ -23,12 +23,12 @@ from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.on_grid import FINE, FINE_GRID
 from jaxbn.inputs.graph import children_of, topological_order
 from jaxbn.inputs.table import Table
+from jaxbn.kernels.arithmetic import tolerance
 from jaxbn.learning.passes import Learned, Passes, Settled, Structure, Watcher
 from jaxbn.learning.solver import Learner
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.evidence import EvidenceCache, effective_parents
-from jaxbn.scores.families import tolerance
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.search import ArcSearch
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import rounded, short_numbers
-from jaxbn.inputs.checks import mapping, suggest
+from jaxbn.inputs.checks import few, mapping, suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import with_signs
@@ -273,7 +273,7 @@ def tell_far(net: Fitted, name: str, values: NDArray[np.float64]) -> None:
 def tell_absent(net: Fitted, names: Sequence[str]) -> None:
     """Point out variables without a column in the data."""
     if names:
-        shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+        shown = few([*map(repr, names)], 12)
         tell_once(
             net,
             ("absent", tuple(names)),

@@ -96,7 +96,7 @@ def bins_in_words(shares: pd.DataFrame, name: str) -> str:
     """The most frequent numbers of bins of a variable in a line, see `bin_shares`."""
     own = shares[shares["variable"] == name].iloc[:, 1:].sort_values(shares.columns[2], ascending=False, kind="stable")
     words = [f"{bins} ({share:.0%})" for bins, share in own.itertuples(index=False)]
-    return ", ".join(words[:4]) + ", ..." * (len(words) > 4)
+    return checks.few(words, 4)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from jaxbn.counts.codes import Column
 from jaxbn.counts.device import counts_of_sets
 from jaxbn.counts.host import Counts, counts_of
 from jaxbn.inputs.graph import Parents
+from jaxbn.kernels.arithmetic import tolerance
 from jaxbn.scores.tables import k2_of_counts
 
 
@@ -67,8 +68,3 @@ def first_best(scores: Sequence[float]) -> int:
     """Position of the highest score; the first of those equal up to rounding."""
     top = max(scores)
     return next(i for i, score in enumerate(scores) if score >= top - tolerance(top))
-
-
-def tolerance(score: float) -> float:
-    """A gain up to this may be rounding error."""
-    return 1e-11 * (1 + abs(score))
